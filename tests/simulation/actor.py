@@ -83,7 +83,7 @@ _BESIDE_FILES = 1000  # the number of the first file that another process sees
 class Actor:
     """Lives operations in this process, and looks around after each error."""
 
-    def __init__(  # noqa: PLR0917  # where, and what it lives
+    def __init__(
         self, home: Home, say: Any, seed: str, at: float, model: Model, *, beside: bool = False, company: str = ""
     ) -> None:
         self.home, self.model, self._say = home, model, say
@@ -197,8 +197,6 @@ class Actor:
         taken = take_turns(works, Random(f"{operation.word} turns"), STUCK)
         self._of_pair = set()
         self._say("turns", taken)
-        if problem := ended[1][1]:
-            self._say("refused", problem)
         self.model.end(other, *ended[1])
         self._say("end of other", *ended[1])
         return *ended[0], None
@@ -386,7 +384,7 @@ class Actor:
 
     def _noted(self) -> list[str]:
         """Return the words of the notes."""
-        return [path.read_text("utf-8").split()[2] for path in self.home.notes.glob("*.md")]
+        return [told[2] for path in self.home.notes.glob("*.md") if len(told := path.read_text("utf-8").split()) > 2]
 
     def _shown(self, where: str, told: str) -> None:
         """Look for what none may be shown."""
@@ -457,10 +455,7 @@ class Actor:
     def do_request(self, operation: Operation) -> str:
         """Send a request to the server of the memory, as the owner or as the agent."""
         pick = operation.pick
-        if self._company == "serve":
-            request = partial(ask, self.home.data)
-        else:
-            request = partial(others.request, self.memory)
+        request = partial(ask, self.home.data) if self._company == "serve" else partial(others.request, self.memory)
         if pick < 1 / 4:
             saved = self._answered(operation, request("POST /api/memories", {"text": f"{operation.word} was told"}))
             return "" if saved is None or saved.get("notice") else str(saved["path"])
@@ -529,19 +524,27 @@ class Actor:
         return answer
 
     def do_edit(self, operation: Operation) -> str:
-        """Change a message by hand, as an editor does: with a new file in the old one's place."""
+        """Change a message by hand, as an editor does: with a new file in the old one's place.
+
+        A message whose id another one has is named by its text, too, and so would get another name.
+        """
         for path in sorted((self.home.data / "conversations" / CHAT.name).glob("*.jsonl")):
             text = path.read_text("utf-8")
-            known = {name: word for name, word in self.model.said.items() if f"{word} was said" in text}
+            known = {
+                name: word for name, word in self.model.said.items() if f"{word} was said" in text and "~" not in name
+            }
             name = self._pick(operation, known)
             if name is None:
                 continue
             word = known[name]
             self.model.target(name, word)
             self._say("target", name, word)
-            self._write(
-                path.with_name("edited"), text.replace(f"{word} was said", f"{operation.word} was said").encode()
-            )
+            edited = text.replace(f"{word} was said", f"{operation.word} was said")
+            try:
+                self._write(path.with_name("edited"), edited.encode())
+            except OSError:  # the disk is full, and the editor leaves the file as it was
+                path.with_name("edited").unlink()
+                return ""
             os.replace(path.with_name("edited"), path)  # noqa: PTH105  # `os` is recorded
             self._flush(path.parent)
             return str(name)
@@ -549,10 +552,12 @@ class Actor:
 
     def _write(self, path: Path, data: bytes, at: int = 0) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-        os.lseek(descriptor, at, os.SEEK_SET)
-        os.write(descriptor, data)
-        os.fsync(descriptor)
-        os.close(descriptor)
+        try:
+            os.lseek(descriptor, at, os.SEEK_SET)
+            os.write(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     def _flush(self, directory: Path) -> None:
         descriptor = os.open(directory, os.O_RDONLY)

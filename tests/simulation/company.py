@@ -22,7 +22,7 @@ from random import Random
 from typing import Any
 
 import apsw
-from attrs import define, frozen
+from attrs import define
 from lives import Operation
 from model import Judge, Model
 from others import Answer, command_line, with_offers
@@ -54,6 +54,9 @@ class Company:
     home: Home
     kind: str
     pid: int
+    #: Whether it may be told twice, as by somebody who presses Ctrl-C again.
+    is_hurried: bool = False
+    _was_told: bool = False
     _status: int | None = None
 
     @classmethod
@@ -99,13 +102,15 @@ class Company:
         return self._status is not None
 
     def end(self, number: int) -> None:
-        """Send it a signal."""
-        if not self.has_ended():
+        """Send it a signal; a second one too, if it is hurried."""
+        if not self.has_ended() and (not self._was_told or self.is_hurried):
             os.kill(self.pid, number)
+            self._was_told = True
 
     def end_at_once(self) -> None:
         """End it for good, because nobody is interested any more."""
-        self.end(signal.SIGKILL)
+        if not self.has_ended():
+            os.kill(self.pid, signal.SIGKILL)
         _until(self.has_ended)
 
     def said(self) -> str:
@@ -161,9 +166,7 @@ def ending_of(operation: Operation) -> signal.Signals:
     return _ENDINGS[int(operation.pick * len(_ENDINGS))]
 
 
-def ask(
-    data: Path, asked: str, body: Mapping[str, Any] | None = None, *, agent: str = "", query: str = ""
-) -> Answer:
+def ask(data: Path, asked: str, body: Mapping[str, Any] | None = None, *, agent: str = "", query: str = "") -> Answer:
     """Send a request (``METHOD PATH``) over a socket to the server that runs. Raise OSError, HTTPException."""
     found = read_rendezvous(data)
     if found is None:

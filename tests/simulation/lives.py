@@ -54,7 +54,7 @@ OF_TWO = ("far", "sync")
 _TWO = 1 / 3
 #: What begins a part of the day beside a process that stays, and what ends that.
 COMPANY, LEAVE = ("watch", "serve"), "leave"
-_COMPANY = 4  # one life of so many has such a part
+_COMPANY = 3  # one life of so many has such a part
 _COMPANY_SIZES = 6, 20
 _PAUSES = (1, 5, 60, 900)
 _SETTINGS = (-86_400, -3_600, 7_200, 40 * 86_400)
@@ -131,8 +131,8 @@ class Fault:
     """What goes wrong: ``interrupt``, ``crash``, ``power`` or ``full``; where; and how.
 
     ``beside`` and ``thread`` are no faults: another process does what ``how`` says, at a place of the operation; or
-    another thread does, in turns with this one. With ``is_turn``, ``step`` counts turns only. A process that should crash or lose its power at a step that is not reached does so as
-    soon as the operation is acknowledged.
+    another thread does, in turns with this one. With ``is_turn``, ``step`` counts turns only. A process that should
+    crash or lose its power at a step that is not reached does so as soon as the operation is acknowledged.
     """
 
     kind: str

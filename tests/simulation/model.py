@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import apsw
 from attrs import asdict, define, field
-from lives import BESIDE_FROM, START, Operation
+from lives import BESIDE_FROM, START, Operation, beside_of
 from machines import carried, is_shared, meet, second_of
 from others import PRIVATE, as_agent, command_in, forged, prompt_problems, recalled, run_command
 from scenes import CHAT, Home
@@ -30,8 +30,8 @@ from klaw_journals.record_journal import FileJournal
 
 # What a crash may leave to be seen, and costs nothing.
 _HARMLESS = {"leftovers", "disk-space", "damaged-copy", "saved-lines", "conversation-lines", "fact-lines"}
-# What programs and people do: two messages have one id, and a copy of a damaged database is kept.
-_HARMLESS |= {"conversation-ids", "copies"}
+# What programs and people do: two messages have one id, a copy of a damaged database is kept, a watcher is killed.
+_HARMLESS |= {"conversation-ids", "copies", "watcher"}
 #: Where people say something, by person: the owner; Anna, who has two chats; and somebody else who is called Anna.
 _ANNA = {"name": "Anna", "sender_id": "7"}
 PEOPLE = (
@@ -114,6 +114,8 @@ class Model:
                 getattr(self, what)(*words)
             case "end", _, name, problem:
                 self.end(operation, name, problem)
+            case "end of other", name, problem:
+                self.end(beside_of(operation), name, problem)
 
     def end(self, operation: Operation, name: str, problem: str) -> None:
         """Learn how an operation ended: with the name of what it made, or with an error or a notice."""
@@ -193,6 +195,21 @@ class Judge:
         connection.close()
         yield from self.forgotten_bytes()
         yield from (f"{path.name} is left" for path in self.home.data.rglob("*.rebuild*"))
+
+    def found_by_all(self, memory: Memory) -> Iterator[str]:
+        """Yield what is not as it was promised, whatever the store is; afterwards the index has been made anew."""
+        yield from self._found(memory, "as found")
+        if self.home.notes.exists():
+            memory.index(self.home.notes)
+        with suppress(WorkspaceError):  # there may be nothing to index
+            memory.index()
+        yield from self._found(memory, "after index")
+        yield from self._homes(memory)
+        yield from _doctor(memory)
+        yield from self._told(memory)
+        yield from as_agent(self.home, lambda agent: list(self._agents(agent)))
+        memory.reindex()
+        yield from self._found(memory, "after reindex")
 
     def _advised(self) -> Iterator[str]:
         """Do what the findings of ``klaw doctor`` advise, harmless ones too; afterwards they must be gone."""

@@ -19,6 +19,8 @@ import importlib
 import json
 import os
 import re
+import resource
+import select
 import shutil
 import signal
 import sys
@@ -26,7 +28,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -39,18 +41,35 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "crash")]
 from actor import Actor  # noqa: E402
 from attrs import define, evolve, field  # noqa: E402
 from bugs import BUGS  # noqa: E402
-from defects import MORE, NEED_FAULTS, PAST  # noqa: E402
 from company import Company, alone, converse, ending_of, settle  # noqa: E402
-from lives import BESIDE_FROM, COMPANY, KINDS, LEAVE, OF_TWO, Known, Operation, add_met, beside_of, from_json, plan, to_json, without  # noqa: E402
+from defects import MORE, NEED_FAULTS, PAST  # noqa: E402
+from lives import (  # noqa: E402
+    BESIDE_FROM,
+    COMPANY,
+    KINDS,
+    LEAVE,
+    OF_TWO,
+    Known,
+    Operation,
+    add_met,
+    beside_of,
+    from_json,
+    plan,
+    to_json,
+    without,
+)
 from model import Judge, Model  # noqa: E402
 from others import recalled, request, write_private  # noqa: E402
 from power import Disk  # noqa: E402
 from scenes import Home, make_registry  # noqa: E402
+from twins import Server, Twins, plan_of_both  # noqa: E402
 from world import CRASHED, STUCK, WAITING, Clock, go_on_from, make_ids_collide, recorded_steps  # noqa: E402
 
 _REHEARSALS = 1, 3, 5  # together they have every kind of operation
-_SECONDS = 300  # of a child, in real time: more is a hang
+_CPU_SECONDS = 600  # of a child: more is a loop without end
+_LOOK_SECONDS, _LOOKS = 60, 10  # at a child from which nothing is heard: if it has used no CPU meanwhile, it hangs
 _FAILED = 70
+_TWINS = 10  # one life of so many is lived in PostgreSQL, too
 _COLLIDING = 4  # the ids of saved texts collide in one life of so many
 _DEFECT_SECONDS = 360
 _monotonic, _sleep = time.monotonic, time.sleep  # the real ones
@@ -90,9 +109,12 @@ class Say:
 
 
 def forked(
-    work: Callable[[Say], None], limit: int = _SECONDS, answer: Callable[[list[Any]], Any] | None = None
+    work: Callable[[Say], None], limit: int = _CPU_SECONDS, answer: Callable[[list[Any]], Any] | None = None
 ) -> tuple[list[list[Any]], int | str]:
-    """Run ``work(say)`` in a child; return what it said, and its exit status, or ``"hang"``. 0 is no limit.
+    """Run ``work(say)`` in a child; return what it said, and its exit status, or ``"hang"``.
+
+    It hangs if it uses no CPU for ten minutes, or more than ``limit`` seconds of it; 0 is no limit. So a slow machine
+    makes no healthy child fail.
 
     ``answer`` is told everything at once; what it returns, unless it is None, is the answer to what the child asked.
     """
@@ -105,7 +127,8 @@ def forked(
         status, say = _FAILED, Say(writer, answers)
 
         try:
-            signal.alarm(limit)
+            if limit:
+                resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
             work(say)
             status = 0
         except BaseException:  # noqa: BLE001  # whatever it is, it is what the child has to say
@@ -115,13 +138,37 @@ def forked(
     os.close(writer)
     os.close(answers)
     said = []
-    with os.fdopen(reader, encoding="utf-8") as pipe, os.fdopen(answering, "w", encoding="utf-8") as reply:
-        for line in pipe:
+    with os.fdopen(answering, "w", encoding="utf-8") as reply:
+        for line in _lines(reader, child, limit):
             said.append(json.loads(line))
             if answer is not None and (answered := answer(said[-1])) is not None:
                 print(json.dumps(answered), file=reply, flush=True)
     _, status = os.waitpid(child, 0)
     return said, "hang" if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def _lines(reader: int, child: int, limit: int) -> Iterator[bytes]:
+    """Yield what a child says until it ends; end it if it uses no CPU for too long."""
+    left, looks, before = b"", 0, -1
+    while True:
+        if not select.select([reader], [], [], _LOOK_SECONDS)[0]:
+            used = cpu_of(child)
+            looks, before = looks + 1 if used == before else 0, used
+            if limit and looks >= _LOOKS:
+                os.kill(child, signal.SIGKILL)
+            continue
+        if not (data := os.read(reader, 65536)):
+            break
+        looks = 0
+        *lines, left = (left + data).split(b"\n")
+        yield from lines
+    os.close(reader)
+
+
+def cpu_of(process: int) -> int:
+    """Return how much a process has used of the CPU, in ticks."""
+    told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(told[11]) + int(told[12])
 
 
 @define
@@ -136,6 +183,16 @@ class Stage:
     known: dict[str, Known] | None = None
     #: Whether the ids of saved texts collide in the life that is lived.
     _collide: bool = False
+    #: PostgreSQL, in which some lives are lived a second time.
+    server: Server = field(factory=Server)
+
+    def live_twice(self, life: Sequence[Operation], seed: int) -> Outcome:
+        """Live what both stores can have of a life in SQLite and in PostgreSQL, and compare both at the end."""
+        outcome = Outcome()
+        problems = Twins(self.root / "twins", self.registry, self.server, forked).live(life, seed)
+        outcome.problems += [(-1, problem) for problem in problems]
+        outcome.counts.update({"operations of twins": 2 * len(life), "twins": 1})
+        return outcome
 
     def live(self, life: Sequence[Operation], seed: int) -> Outcome:
         """Live a life over all of its deaths."""
@@ -153,7 +210,7 @@ class Stage:
                 continue
             if not beside.kind:
                 shutil.rmtree(self.root / "before", ignore_errors=True)
-                shutil.copytree(home.data, self.root / "before")
+                shutil.copytree(home.data, self.root / "before", ignore=shutil.ignore_patterns("*.sock"))
             lived = Lived(life[begin:], model, outcome, self.known)
             lived.beside = lambda operation: self._beside(home, seed, operation, model, outcome)
             lived.look = lambda: list(Judge(home, model, life[0].at).forgotten_bytes())
@@ -321,6 +378,7 @@ class Beside:
                 self._in_child(operation, lambda say: settle(self.home, self.model, operation.at, say))
             company.end(number)
         else:
+            company.is_hurried = dice.random() < 1 / 3
             left = dice.randint(1, 12)
 
             def learn(said: list[Any]) -> None:
@@ -410,14 +468,8 @@ class Lived:
                 self.has_ended = True
                 self.model.hear(said, self.current)
                 counts.update([words[2]] if words[2] else [])
-            case "full" | "interrupts" | "thread":
-                counts[what] += 1
-            case "turns":
-                counts[what] += words[0]
-            case "refused":
-                counts[f"refused: {words[0]}"] += 1
-            case "end of other":
-                self.model.end(beside_of(self.current), *words)
+            case "full" | "interrupts" | "thread" | "turns":
+                counts[what] += words[0] if words else 1
             case "problem":
                 self.outcome.problems.append((self.current.number, words[0]))
             case "digest":
@@ -505,6 +557,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="of the first life; a new one by default")
     parser.add_argument("--days", type=int, default=20)
     parser.add_argument("--twice", action="store_true", help="live each life twice and compare every step")
+    told = f"one life of {_TWINS} (both), none (sqlite) or each one (postgres) is lived in PostgreSQL, too"
+    parser.add_argument("--store", choices=("both", "sqlite", "postgres"), default="both", help=told)
     parser.add_argument("--first", action="store_true", help="stop at the first problem")
     parser.add_argument("--shrink", type=float, default=0, metavar="SECONDS", help="shorten each failing life")
     parser.add_argument("--bug", choices=sorted(_DEFECTS), help="put a known defect into the product")
@@ -532,7 +586,10 @@ def main() -> int:
             return find_defects(stage, options.defects or list(PAST), seed, seconds)
         first = Random().randrange(10**6) if options.seed is None else options.seed
         print(f"seeds {first} to {first + options.days - 1}", flush=True)
-        return night(stage, first, options)
+        try:
+            return night(stage, first, options)
+        finally:
+            stage.server.stop()
 
 
 def warm_up(stage: Stage) -> None:
@@ -561,11 +618,17 @@ def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
     total: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     began, spent = _monotonic(), sum(os.times()[:4])
+    every = {"sqlite": sys.maxsize, "postgres": 1}.get(options.store, _TWINS)
     for seed in range(first, first + options.days):
         life = plan(seed, known)
         outcome = stage.live(life, seed)
         total.update(outcome.counts)
         total["days"] += 1
+        if seed % every == 0 and (options.store == "postgres" or not outcome.problems) and stage.server.dsn:
+            both = plan_of_both(seed)
+            twins = stage.live_twice(both, seed)
+            total.update(twins.counts)
+            outcome.problems += twins.problems
         if options.twice and (again := stage.live(life, seed)) != outcome:
             outcome.problems.append((-1, f"a second time it was another life: {difference(outcome, again)}"))
         for signature in outcome.signatures():
@@ -582,6 +645,8 @@ def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
         if (options.first and seen) or used > options.seconds > 0:
             break
     print(told(first, total, _monotonic() - began, used, seen))
+    if stage.server.missing:
+        print(f"  no life in PostgreSQL: {stage.server.missing}")
     for signature, count in seen.most_common():
         print(f"  {count} days: {signature}")
     return int(bool(seen))
@@ -597,6 +662,7 @@ def told(first: int, total: Counter[str], seconds: float, used: float, seen: Cou
         "\n"
         f"  {total['operations']} operations: {operations}\n"
         f"  {sum(faults.values())} faults: {faults}\n"
+        f"  {total['turns']} turns of threads; {total['twins']} lives in PostgreSQL, too\n"
         f"  {sum(seen.values())} failures of {len(seen)} kinds"
     )
 

@@ -1,15 +1,16 @@
 """Two threads of one process that take turns: one goes on while the other stands still, and dice say for how long.
 
 A turn ends after some places (those of ``interrupts.py``), or when its thread would wait for a lock, sleep, or have
-SQLite sleep. So one seed has one schedule, unless a thread waits for one that takes no turns: after a while in which the
-process has used no CPU, the turn is the other's. Each order is one that two threads may have.
+SQLite sleep. So one seed has one schedule, unless a thread waits for one that takes no turns: after a while in which no
+thread of the process runs, the turn is the other's. Each order is one that two threads may have.
 """
 
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from queue import SimpleQueue
 from random import Random
 from types import FrameType
@@ -22,12 +23,20 @@ from klaw_core import holds
 
 #: The mean number of places of a turn, of which each pair has one: short ones meet most orders of short calls.
 _PLACES = 10, 100, 1000
-_LOOK_SECONDS, _IDLE_LOOKS, _IDLE_CPU = 0.02, 10, 0.002
+_LOOK_SECONDS, _IDLE_LOOKS = 0.02, 10
 #: So many turns without any place passed are a deadlock.
 _FRUITLESS = 100_000
 #: SQLite gives up after some sixty naps, which should not be before the other thread's transaction ends.
 _NAP_PLACES = 300
-_process_time = time.process_time
+
+
+def _is_any_running() -> bool:
+    """Return whether another thread of this process runs, or would if there were a processor for it."""
+    me, states = str(threading.get_native_id()), []
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # it has ended
+            states += [(task / "stat").read_text().rpartition(")")[2].split()[0]] * (task.name != me)
+    return not {"R", "D"}.isdisjoint(states)
 
 
 @define(eq=False)
@@ -68,12 +77,12 @@ class Turns:
 
     def _watch(self) -> None:
         """Give the turn to the other one while the one that has it waits for somebody else."""
-        idle, before = 0, (0, 0.0)
+        idle, before = 0, (0, 0)
         looked = threading.Event()
         while not all(self._ended):
             looked.wait(_LOOK_SECONDS)  # sleeping is simulated
-            now = self.taken * 2**32 + self._places, _process_time()
-            idle = idle + 1 if now[0] == before[0] and now[1] - before[1] < _IDLE_CPU else 0
+            now = self.taken, self._places
+            idle = idle + 1 if now == before and not _is_any_running() else 0
             before = now
             if idle > _IDLE_LOOKS:
                 idle = 0
@@ -105,7 +114,7 @@ class Turns:
         self._whose = 1 - number
         self._gates[1 - number].put(None)
 
-    def _look(self, frame: FrameType, event: str, called: Any) -> None:
+    def _look(self, frame: FrameType, event: str, _called: Any) -> None:
         if event not in {"call", "c_return"}:
             return
         code = frame.f_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import socket
@@ -12,6 +13,8 @@ from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+
+from klaw_serve.http import quiet
 
 
 def test_a_library_whose_undocumented_methods_are_overridden_has_an_upper_bound():
@@ -36,6 +39,24 @@ def test_the_server_stops_at_once_with_open_streams(home, number):
             assert running.end(number) == 0
         assert not (home.data / "server.json").exists()
         assert not (home.data / "serve.sock").exists()
+
+
+@pytest.mark.parametrize(
+    ("told", "is_shown"),
+    [
+        ("Traceback (most recent call last):\n  …\nasyncio.exceptions.CancelledError\n\n", False),
+        ("Traceback (most recent call last):\n  …\nValueError: no\n", True),
+        ("Invalid HTTP request received.", False),
+    ],
+)
+def test_a_second_interrupt_prints_no_traceback(caplog, told, is_shown):
+    """It does not wait for the applications, which the event loop then cancels."""
+    log = logging.getLogger("uvicorn.error")
+    before = log.filters[:]
+    quiet()
+    log.error("%s", told)
+    log.filters[:] = before
+    assert (told in caplog.text) == is_shown
 
 
 def test_other_processes_find_the_server_by_its_file(home):

@@ -187,12 +187,15 @@ def protocol(header_seconds: float, connections: int) -> type[BoundedProtocol]:
 
 #: What uvicorn logs about faults of clients. Anybody can make as many as they like.
 _FAULTS = ("Invalid HTTP request", "Unsupported upgrade request", "No supported WebSocket", "Invalid UTF-8 sequence")
+# How the traceback of an application ends that was not waited for.
+_CANCELLED = "asyncio.exceptions.CancelledError"
 
 
 def quiet() -> None:
-    """Leave the faults of clients out of the log, which they could fill otherwise."""
+    """Leave the faults of clients out of the log, which they could fill otherwise, and what a second Ctrl-C ends."""
     logging.getLogger("uvicorn.error").addFilter(_is_ours)
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    return not record.getMessage().startswith(_FAULTS)
+    told = record.getMessage()
+    return not (told.startswith(_FAULTS) or told.rstrip().endswith(_CANCELLED))
