@@ -89,6 +89,10 @@ def _excerpts(memory: Memory, target: str) -> _Found:
     try:
         return _Found([_excerpt(memory, target)])
     except NotFoundError:
+        from klaw_core.cli.shown_paths import path_as_shown
+
+        if (path := path_as_shown(memory, target)) not in {None, target}:
+            return _Found([_excerpt(memory, str(path))])
         if not _is_pattern(target):
             raise
     if not (paths := _matching(memory, target)):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from klaw_core.cli.empty_values import MayBeEmpty
     from klaw_core.cli.free_text import FreeText
     from klaw_core.cli.listings import Listing, chosen_format, format_option, show
-    from klaw_core.cli.neutral import escaped_json, plain_lines, visible
+    from klaw_core.cli.neutral import escaped_json, plain_lines, visible, visible_json
     from klaw_core.cli.notices import notify
     from klaw_core.cli.numbers import Number, NumberRange
     from klaw_core.cli.output import (
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         pass_settings,
         refuse_before_subcommand,
     )
+    from klaw_core.cli.shown_paths import path_as_shown
     from klaw_core.cli.startup import run
     from klaw_core.cli.streams import echo, trusted
     from klaw_core.cli.units import systemd_unit
@@ -75,13 +76,14 @@ _MODULES = {
     "empty_values": "MayBeEmpty",
     "free_text": "FreeText",
     "listings": "Listing chosen_format format_option show",
-    "neutral": "escaped_json plain_lines visible",
+    "neutral": "escaped_json plain_lines visible visible_json",
     "notices": "notify",
     "numbers": "Number NumberRange",
     "output": "Output StyledText counted data duration notices print_json size tilde",
     "progress": "progress_bar",
     "served": "NotServedError ServedMemory Server",
     "settings": "Settings common_options given_options pass_settings refuse_before_subcommand",
+    "shown_paths": "path_as_shown",
     "startup": "run",
     "streams": "echo trusted",
     "units": "systemd_unit",
@@ -122,6 +124,7 @@ __all__ = [
     "notify",
     "own_command",
     "pass_settings",
+    "path_as_shown",
     "plain_lines",
     "print_json",
     "progress_bar",
@@ -136,6 +139,7 @@ __all__ = [
     "trusted",
     "until",
     "visible",
+    "visible_json",
     "when",
     "write_client_file",
     "write_file",

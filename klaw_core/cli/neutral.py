@@ -7,7 +7,8 @@ exception is text styled by rich: :class:`~klaw_core.cli.output.Output` cleans i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 #: Controls of C0 and C1 except line feed and tab, DEL, line separators, controls of direction, annotations.
 CONTROLS = (
@@ -79,6 +80,25 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _without_invisible(LINE_BREAKS.sub("\n", text).translate(_REMOVED))
+
+
+def visible_json(value: Any) -> Any:
+    """Return JSON for a model: every text in it, also a key, as :func:`visible` returns it.
+
+    Of keys that are then equal, the later ones get a number: ``name``, ``name (2)``.
+    """
+    if isinstance(value, str):
+        return visible(value)
+    if not isinstance(value, Mapping):
+        return [visible_json(item) for item in value] if isinstance(value, list | tuple) else value
+    made: dict[str, Any] = {key: None for key in value if visible(key) == key}
+    for key, item in value.items():
+        shown = name = visible(key)
+        number = 2
+        while name != key and name in made:
+            name, number = f"{shown} ({number})", number + 1
+        made[name] = visible_json(item)
+    return made
 
 
 def escaped_json(text: str) -> str:

@@ -298,6 +298,31 @@ def test_no_adapter_passes_on_content_as_it_is():
     assert [name for name, made in found if not made] == []
 
 
+# The metadata of a result, as adapters write it, with what is around it on the line before.
+_METADATA = re.compile(r"(?P<made>\bvisible_json\(\s*\{\s*\*\*)?\bresult\.metadata\b")
+
+
+def test_no_adapter_passes_on_metadata_or_a_path_as_it_is(world):
+    """A model may read all metadata of a result, of which the path is one."""
+    plugins = Path(__file__).parents[2] / "plugins"
+    names = ("klaw-agents", "langchain-klaw", "klaw-haystack")
+    files = [file for name in names for file in (plugins / name / "src").rglob("*.py")]
+    found = [(file.stem, each["made"]) for file in files for each in _METADATA.finditer(file.read_text("utf-8"))]
+    assert {"turns", "vectorstores"} <= {name for name, _ in found}
+    assert [name for name, made in found if not made] == []
+    from klaw_agents.turns import place_of
+
+    results = world.memory.search("forged zebra", 50)
+    said = [place_of(result) for result in results]
+    if importlib.util.find_spec("langchain_core"):
+        from langchain_klaw.vectorstores import documents_of
+
+        said += [each.metadata for each in documents_of(results)]
+    assert any(_CONTROL.search(result.path) for result in results)
+    assert any("forged" in text for each in said for text in texts_of(each))
+    assert [text for each in said for text in texts_of(each) if _CONTROL.search(text)] == []
+
+
 def test_the_prompt_of_mcp(world):
     server = pytest.importorskip("klaw_mcp.server")
     from klaw_mcp.tools import Policy, Toolbox

@@ -9,8 +9,8 @@ import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from klaw_core.cli.neutral import escaped_json, neutral, neutral_parts
-from klaw_tools.frames import defused, framed, item_text, one_line, visible_json
+from klaw_core.cli.neutral import escaped_json, neutral, neutral_parts, visible_json
+from klaw_tools.frames import defused, framed, item_text, one_line
 
 #: Every character that ends a line somewhere: in Python, in Markdown, in a terminal, in Unicode.
 BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -173,3 +173,8 @@ def test_law_parts_are_parts_of_the_whole(parts):
 def test_a_model_gets_no_text_with_characters_that_nobody_sees():
     given = {f"a{UNSEEN}": [f"b{UNSEEN}", {"c": ("d\u200b", 1, None, True)}]}
     assert visible_json(given) == {"a": ["b", {"c": ["d", 1, None, True]}]}
+
+
+def test_keys_that_look_the_same_are_all_kept():
+    given = {"a\u200b": 1, "a": 2, "a\xad": 3, "b\u200b": 4, "b\u200b\u200b": 5}
+    assert visible_json(given) == {"a (2)": 1, "a": 2, "a (3)": 3, "b": 4, "b (2)": 5}

@@ -80,8 +80,7 @@ class KlawMemoryBlock(BaseMemoryBlock[str]):
 
 
 def _node(result: SearchResult) -> NodeWithScore:
-    # Metadata of documents comes first, but cannot change the location. A model reads the text and its path only.
-    metadata = {**result.metadata, **place_of(result)}
+    metadata = place_of(result)  # a model reads the text and its path only
     hidden = [name for name in metadata if name != "path"]
     node = TextNode(
         id_=result.chunk_id,

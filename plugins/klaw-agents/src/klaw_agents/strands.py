@@ -127,9 +127,8 @@ def _checked(number: int) -> int:
 
 
 def _entry(result: SearchResult) -> MemoryEntry:
-    place = {**place_of(result), "score": result.score, "relevance": result.relevance}
-    # Metadata of the caller comes first, but cannot change the location.
-    return MemoryEntry(content=visible(result.content), metadata={**result.metadata, **place})
+    metadata = {**place_of(result), "score": result.score, "relevance": result.relevance}
+    return MemoryEntry(content=visible(result.content), metadata=metadata)
 
 
 def _message(message: Mapping[str, Any], chat: Chat, now: datetime, name: str, sender_id: str) -> Message:

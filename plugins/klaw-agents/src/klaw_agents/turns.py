@@ -10,6 +10,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from klaw_core import Memory, SearchResult, Tool
+from klaw_core.cli.kit import visible_json
 from klaw_journals import Chat, Message
 
 _CONVERSATIONS = "conversations"
@@ -39,17 +40,24 @@ def remember(
 
 
 def place_of(result: SearchResult) -> dict[str, Any]:
-    """Return where a result is from and how far it can be trusted, as the metadata of another framework's record."""
-    return {
-        "path": result.path,
-        "start_line": result.start_line,
-        "end_line": result.end_line,
-        "origin": result.origin,
-        "source": result.source,
-        "created_at": result.created_at.isoformat(),
-        "is_weak": result.is_weak,
-        "trust": result.trust,
-    }
+    """Return the metadata of a result for another framework's record: its own, and its place and trust.
+
+    A model may read them, so they have nothing that nobody sees. Its own cannot change the place.
+    """
+    place: dict[str, Any] = visible_json(
+        {
+            **result.metadata,
+            "path": result.path,
+            "start_line": result.start_line,
+            "end_line": result.end_line,
+            "origin": result.origin,
+            "source": result.source,
+            "created_at": result.created_at.isoformat(),
+            "is_weak": result.is_weak,
+            "trust": result.trust,
+        }
+    )
+    return place
 
 
 def offered(memory: Memory, allow: Collection[str]) -> list[tuple[Tool, Callable[[Any], str]]]:

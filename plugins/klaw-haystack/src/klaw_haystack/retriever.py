@@ -7,7 +7,7 @@ from typing import Any
 
 from haystack import Document, component, default_from_dict, default_to_dict
 
-from klaw_core.cli.kit import visible
+from klaw_core.cli.kit import visible, visible_json
 from klaw_haystack.document_store import KlawDocumentStore, Mode
 
 
@@ -56,4 +56,8 @@ class KlawHybridRetriever:
     ) -> dict[str, list[Document]]:
         """Return ``documents``, best first, without characters that nobody sees; the store's own are as written."""
         found = self.document_store.search(query, top_k or self.top_k, filters or self.filters, self.mode)
-        return {"documents": [replace(each, content=each.content and visible(each.content)) for each in found]}
+        return {"documents": [_shown(each) for each in found]}
+
+
+def _shown(document: Document) -> Document:
+    return replace(document, content=document.content and visible(document.content), meta=visible_json(document.meta))

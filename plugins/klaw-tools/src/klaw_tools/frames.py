@@ -7,22 +7,11 @@ frame around it, or contain characters that a reader does not see.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from klaw_core.cli.neutral import INVISIBLE, visible
 
 _UNSEEN = rf"[\s{INVISIBLE}]"
-
-
-def visible_json(value: Any) -> Any:
-    """Return JSON for a model: every text in it, also a key, as :func:`visible` returns it."""
-    if isinstance(value, str):
-        return visible(value)
-    if isinstance(value, Mapping):
-        return {visible(key): visible_json(item) for key, item in value.items()}
-    return [visible_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def one_line(text: str) -> str:

@@ -22,6 +22,7 @@ from klaw_core import (
     parse_moment,
     to_json,
 )
+from klaw_core.cli.kit import path_as_shown
 from klaw_core.cli.targets import parse_target
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.lines import count_lines, take_lines
@@ -32,7 +33,7 @@ from klaw_tools.options import MAX_BUDGET, MAX_RESULTS, MIN_BUDGET, ToolsOptions
 from klaw_tools.schemas import integer, number, one_of, string, strings
 
 if TYPE_CHECKING:
-    from klaw_core import Excerpt, ForgetReport, Status
+    from klaw_core import DocumentRecord, Excerpt, ForgetReport, Status
     from klaw_core.extensions.host import Extensions
     from klaw_tools import Context
 
@@ -63,6 +64,12 @@ class ToolMemory(Protocol):
 
     def get(self, path: str, first_line: int = ..., lines: int | None = ..., /, *, redact: bool = ...) -> Excerpt:
         """Read a document."""
+
+    def collections(self) -> Sequence[str]:
+        """Return the names of all collections."""
+
+    def documents(self, *, collection: str, after: str, limit: int) -> Sequence[DocumentRecord]:
+        """Return indexed documents in order of path, a page at a time."""
 
     def forget(self, target: str, /) -> ForgetReport:
         """Forget a document."""
@@ -188,7 +195,15 @@ class _MemoryTools:
         return answer | ({"notice": excerpt.notice} if excerpt.notice else {})
 
     def _excerpt(self, target: str, first: int | None, lines: int | None) -> tuple[Excerpt, int]:
-        """Return the requested lines plus one, and the requested number."""
+        """Return the requested lines plus one, and the requested number. A path may be as an answer has shown it."""
+        try:
+            return self._lines(target, first, lines)
+        except NotFoundError:
+            if (path := path_as_shown(self.memory, target)) is None or path == target:
+                raise
+        return self._lines(path, first, lines)
+
+    def _lines(self, target: str, first: int | None, lines: int | None) -> tuple[Excerpt, int]:
         try:
             wanted = lines or _LINES
             return self.memory.get(target, first or 1, wanted + 1, redact=True), wanted  # a file name may end in :40

@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from klaw_core import KlawError, Tool, ToolExtension, to_json
+from klaw_core.cli.kit import visible_json
 from klaw_core.errors import as_klaw_error, isolated
 from klaw_core.values.tools import Json
 from klaw_tools.arguments import adapted, problems_of, shown, snake_case
-from klaw_tools.frames import visible_json
 from klaw_tools.memory_tools import ToolMemory, memory_tools
 
 _LOG = logging.getLogger("klaw")

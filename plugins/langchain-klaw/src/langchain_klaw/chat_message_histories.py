@@ -10,6 +10,7 @@ from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
 
 from klaw_core import Memory
+from klaw_core.cli.kit import visible
 from klaw_journals import BadLine, Chat, Message
 
 _KEY = "langchain"
@@ -67,6 +68,6 @@ def _to_klaw(message: BaseMessage, chat: Chat, now: datetime, sender_id: str) ->
 def _from_klaw(message: Message) -> BaseMessage:
     written: Any = message.extra.get(_KEY)
     if not isinstance(written, dict):
-        data = {"content": message.content, "id": message.id, "tool_call_id": message.id}
+        data = {"content": visible(message.content), "id": message.id, "tool_call_id": message.id}
         written = {"type": _TYPES[message.role], "data": data}
     return messages_from_dict([written])[0]

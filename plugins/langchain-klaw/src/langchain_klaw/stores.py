@@ -26,6 +26,7 @@ from langgraph.store.base import (
 )
 
 from klaw_core import Filters, Memory, SearchResult, metadata_part
+from klaw_core.cli.kit import visible_json
 from klaw_journals import NewDocument
 from langchain_klaw.embeddings import report_problems
 from langchain_klaw.filters import holds, pushed_down
@@ -119,7 +120,7 @@ class KlawStore(BaseStore):
         page = found[op.offset : op.offset + op.limit]
         if op.refresh_ttl:
             self._refresh([kept for kept, _ in page])
-        return [_Record.of(kept).found(score) for kept, score in page]
+        return [_Record.of(kept).found(score, shown=bool(op.query)) for kept, score in page]
 
     def _ranked(self, op: SearchOp, prefix: str) -> list[tuple[NewDocument, float | None]]:
         wanted = op.offset + op.limit
@@ -277,8 +278,10 @@ class _Record:
             updated_at=self.updated_at,
         )
 
-    def found(self, score: float | None) -> SearchItem:
-        return SearchItem(self.namespace, self.key, dict(self.value), self.created_at, self.updated_at, score)
+    def found(self, score: float | None, *, shown: bool) -> SearchItem:
+        """Return the item as a search returns it. ``shown``: an answer to a question, which a model reads."""
+        value = visible_json(self.value) if shown else dict(self.value)
+        return SearchItem(self.namespace, self.key, value, self.created_at, self.updated_at, score)
 
 
 def _expiry(now: datetime, minutes: float | None) -> datetime | None:

@@ -15,7 +15,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from klaw_core import Filters, Memory, SearchResult, metadata_part, unit_rows
-from klaw_core.cli.kit import visible
+from klaw_core.cli.kit import visible, visible_json
 from klaw_journals import NewDocument
 from langchain_klaw.embeddings import KlawEmbeddings, open_memory, report_problems
 from langchain_klaw.filters import conditions_of
@@ -263,20 +263,22 @@ def documents_of(results: Iterable[SearchResult]) -> list[Document]:
         Document(
             id=result.chunk_id,
             page_content=visible(result.content),
-            metadata={
-                **{key: list(value) if isinstance(value, tuple) else value for key, value in result.metadata.items()},
-                "path": result.path,
-                "start_line": result.start_line,
-                "end_line": result.end_line,
-                "heading": list(result.heading),
-                "origin": result.origin,
-                "source": result.source,
-                "created_at": result.created_at.isoformat(),
-                "score": result.score,
-                "relevance": result.relevance,
-                "is_weak": result.is_weak,
-                "trust": result.trust,
-            },
+            metadata=visible_json(
+                {
+                    **result.metadata,
+                    "path": result.path,
+                    "start_line": result.start_line,
+                    "end_line": result.end_line,
+                    "heading": list(result.heading),
+                    "origin": result.origin,
+                    "source": result.source,
+                    "created_at": result.created_at.isoformat(),
+                    "score": result.score,
+                    "relevance": result.relevance,
+                    "is_weak": result.is_weak,
+                    "trust": result.trust,
+                }
+            ),
         )
         for result in results
     ]
