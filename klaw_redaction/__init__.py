@@ -176,12 +176,12 @@ class _Hints:
     @cached_property
     def has_any(self) -> bool:
         """Whether a builtin pattern can match."""
-        return _compiled_hint(forms.ANY_HINT).search(self.text) is not None
+        return self._has_shape or bool(self._names)
 
     @property
     def begins(self) -> Iterator[int]:
         """Where names of secrets begin, in order."""
-        return (begin for _, begin, _ in (self._names if self.has_any else ()))
+        return (begin for _, begin, _ in self._names)
 
     def places_of(self, pattern: str) -> Sequence[tuple[int, int]]:
         """Return the ranges in which a pattern can match, in order; none if it cannot."""

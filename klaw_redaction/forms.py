@@ -197,10 +197,8 @@ _KEY_NAME = (
     r"|secret|token|credentials?|(?<=api[ -]?)(?:ключ|schlüssel)|токен|секрет|密钥|密鑰|令牌)"
     r"(?:[_-](?:base|id|key|value|prod|dev|test|live|\d(?!\d|-\w)))?"
 )
-_KEY = (
-    rf"(?i){_KEY_NAME}(?:{_OF_SOMETHING_IS}|{_IS})\K{_VALUE}(?=[A-Z0-9+/_.~=-]{{0,80}}\d)(?=[A-Z0-9+/_.~=-]{{0,80}}[A-Z])"
-    r"[A-Z0-9+/_.~-]{8,}+={0,2}(?![\w(\[])"
-)
+_KEY_VALUE = r"(?=[A-Z0-9+/_.~=-]{0,80}\d)(?=[A-Z0-9+/_.~=-]{0,80}[A-Z])[A-Z0-9+/_.~-]{8,}+={0,2}(?![\w(\[])"
+_KEY = rf"(?i){_KEY_NAME}(?:{_OF_SOMETHING_IS}|{_IS})\K{_VALUE}{_KEY_VALUE}"
 _KEY_BELOW = (
     rf"(?i){_KEY_NAME}(?!\w){_IS_OR_COLON}{_NEXT_LINES}"
     rf"(?=[ \t>*+|`-]{{0,20}}[A-Z0-9+/_.~=-]{{8,200}}+[)\]\"'`|]{{0,3}}[ \t|)]*(?:\r?\n|\Z)){_ALONE}"
@@ -292,6 +290,9 @@ LOOSER = {
     _GITHUB: r"g(?:h[pousr]|ithub_pat)_",
     _TELEGRAM: r"[0-9]:[A-Za-z0-9_-]{35}",
     _URL: r"://[^/\s:@]{0,100}:[^/\s@]{1,100}@",
+    # The value alone, which is rarer than the name: "key" and "code" are in every third text.
+    _PIN: rf"(?i){_PIN_VALUE}(?:{_PIN_ENDS}|(?=[ \t](?:is|was|ist|war|est|es|это)[ \t]))",
+    _KEY: rf"(?i){_KEY_VALUE}",
 }
 
 # Is found in every text in which one of the shapes matches, and in few others: one pass over a text instead of one for
@@ -353,51 +354,3 @@ FIRST_LETTERS = {
     CODES: "cкв恢备備救",
     _COOKIE: "k",
 }
-
-
-def _any_case(word: str, *, at: int = 0, then: str = "") -> str:
-    """Return a hint for a word in any case that begins with its letter ``at``, once in each case."""
-    before, rest = (("".join(f"[{c.upper()}{c}]" for c in part)) for part in (word[:at], word[at + 1 :]))
-    behind = f"(?<={before}.)" if before else ""
-    return "|".join(f"{letter}{behind}{rest}{then}" for letter in (word[at].upper(), word[at]))
-
-
-_FOR = r"(?=[ \t](?:[Ff][Oo][Rr]|[Tt][Oo]|[Oo][Ff])[ \t])"
-_BEFORE = "[reykmdsnphzlatREYKMDSNPHZLAT]"
-# Found in every text in which one of the two hints is found: most texts are passed over only once.
-ANY_HINT = "|".join(
-    (
-        HINT,
-        _ESCAPE_HINT,
-        _any_case("pass", then=rf"(?:[Ww]|[Pp][Hh]|[Cc][Oo]|{_CALLED})"),
-        _any_case("phrase", then="(?:(?<=[DdYyPpCcSs][ -]......)|(?<=[DdYyPpCcSs]......))"),
-        *(_any_case(word, then=r"(?:(?!\w)|2|[CcNn])") for word in ("pin", "puk")),
-        *(_any_case(word) for word in ("cvv", "cvc", "пин", "geheimzahl", "wachtwoord", "hasło")),
-        *(_any_case("code", then=rf"(?<={letters}....)(?!\w)") for letters in (_BEFORE, rf"{_BEFORE}[ _-]")),
-        _any_case("cookie", at=3),
-        _any_case("codes", then=r"(?!\w)"),
-        *(_any_case(word, at=1) for word in ("codigo", "código", "codici")),
-        *(_any_case(word) for word in ("резервн", "запасн", "восстановл")),
-        _any_case("combination", then=f"(?:(?<=[EeKk][ -]...........)|{_FOR})"),
-        _any_case("code", then=_FOR),
-        *(_any_case(word) for word in ("pwd", "credential", "парол", "ключ", "фраза", "senha", "sshpass")),
-        _any_case("key", then=_FOLLOWED),
-        *(_any_case(word, at=2, then=_FOLLOWED) for word in ("token", "secret")),
-        *(
-            _any_case(word, at=at)
-            for word, at in (
-                ("contraseña", 8),
-                ("contrasena", 8),
-                ("kennwort", 5),
-                ("mot de passe", 11),
-                ("schlüssel", 4),
-                ("authoriz", 7),
-                ("токен", 2),
-                ("секрет", 2),
-            )
-        ),
-        *(_any_case(word, at=at) for word, at in (("mysql", 3), ("mariadb", 6), ("redis-cli", 5))),
-        _any_case("pw", then=r"[ \t]?[:=]"),
-        "-u[ =]|--user|[ｐＰ]|パスワード|密码|密碼|口令|密钥|密鑰|令牌|助记词|恢[复復]|备用|備用|救援",
-    )
-)

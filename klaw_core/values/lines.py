@@ -22,8 +22,8 @@ def line_of(starts: Sequence[int], offset: int) -> int:
 
 def count_lines(text: str) -> int:
     """Return how many lines the text has; a final line end begins no further line."""
-    starts = line_starts(text)
-    return len(starts) - (len(starts) > 1 and starts[-1] == len(text))
+    ends = len(line_starts(text)) - 1 if "\r" in text else text.count("\n")
+    return ends + 1 - text.endswith(("\n", "\r"))
 
 
 def take_lines(text: str, first: int, count: int) -> str:

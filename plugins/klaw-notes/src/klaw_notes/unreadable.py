@@ -41,9 +41,8 @@ def blank_unreadable(text: str) -> str:
     if "base64," in text:
         text = _DATA_ADDRESS.sub(_blank, text)
     # Looking at every word is much faster than searching for the patterns at every character.
-    words = text.split()
-    if max(map(len, words), default=0) >= _WIDTH_OF_ROWS:
-        text = _without_codes(text, [word for word in words if len(word) >= _WIDTH_OF_ROWS])
+    if words := [word for word in text.split() if len(word) >= _WIDTH_OF_ROWS]:
+        text = _without_codes(text, words)
     return _without_definitions(text) if "]:" in text else text
 
 
