@@ -42,7 +42,7 @@ class Home:
         self.clock, self.number = NOON, 0
         file = FileJournals(Path(directory)).records("facts", check_operation)
         self.journal = FactsJournal(file, Path(directory) / "facts")
-        self.options = FactsOptions(max_ends=99)
+        self.options = FactsOptions()
         self.keeper = FactKeeper(
             self.journal, self.options, Path(directory) / "facts", lambda _ids: (), now=lambda: self.clock
         )
@@ -136,3 +136,36 @@ def test_a_planned_value_still_follows_what_is_stated_now(tmp_path):
     home.say("stated", "Rome")
     assert home.homes(NOON) == ["Rome"]
     assert home.homes(NOON + timedelta(days=31)) == ["Oslo"]
+
+
+@pytest.mark.parametrize("years", [-6, 9])
+def test_a_wrong_clock_leaves_one_value_and_nothing_to_decide(tmp_path, years):
+    """Once, after four values: more than ``max_ends`` have ended before, and none of them ends again for a decision."""
+    home = Home(tmp_path)
+    for city in ("Oslo", "Rome", "Lima", "Bern"):
+        home.clock += timedelta(minutes=1)
+        home.say("stated", city)
+    right, home.clock = home.clock, home.clock.replace(year=home.clock.year + years)
+    home.say("stated", "Kiel")
+    assert home.homes(max(right, home.clock) + timedelta(hours=1)) == ["Kiel"]
+    home.clock = right
+    for city in ("Lyon", "Wien"):
+        home.clock += timedelta(minutes=1)
+        before = len([*home.journal.operations()])
+        home.say("stated", city)
+        said = [line["op"] for line in [*home.journal.operations()][before:]]
+        assert home.homes(home.clock) == [city]
+    assert said == ["assert", "end"], "only the value before"
+    assert home.keeper.review() == []
+
+
+def test_an_end_that_came_otherwise_needs_no_decision(tmp_path):
+    home = Home(tmp_path)
+    home.options = home.keeper.options = FactsOptions(max_ends=0)
+    for city in ("Oslo", "Rome"):
+        home.clock += timedelta(minutes=1)
+        home.say("stated", city)
+    (waiting,) = home.keeper.review()
+    assert home.journal.state().facts[waiting.fact].value == "Oslo"
+    home.keeper.end(waiting.fact)
+    assert home.keeper.review() == []

@@ -65,6 +65,10 @@ class State:
         person = "" if person == fact.identity else person
         return fact if fact.counts_as == person else evolve(fact, counts_as=person)
 
+    def waiting(self) -> list[Proposal]:
+        """Return the ends that a person can decide on, oldest first: not of facts that have ended before."""
+        return [each for each in self.proposals.values() if _is_open(each, self.facts.get(each.fact))]
+
     def failed(self) -> list[Batch]:
         """Return the batches that failed, oldest first."""
         return [batch for batch in self.batches.values() if batch.state == "failed"]
@@ -137,6 +141,12 @@ class State:
         if "precision" not in record and old.valid_to == new.valid_from:
             self.facts[old.id] = evolve(old, end_precision=new.precision)
         self.facts[new.id] = begun_after(new, old, record.get("by", PERSON))
+
+
+def _is_open(proposal: Proposal, fact: Fact | None) -> bool:
+    if fact is None or fact.is_hidden:
+        return False
+    return fact.valid_to is None or (proposal.valid_to is not None and proposal.valid_to < fact.valid_to)
 
 
 def _changed(fact: Fact, op: str, record: Mapping[str, Any], ts: datetime) -> Fact:  # noqa: PLR0911  # one for each op

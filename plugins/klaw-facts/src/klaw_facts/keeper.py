@@ -194,8 +194,7 @@ class FactKeeper:
 
     def review(self) -> list[Proposal]:
         """Return the proposed ends that need a person's decision, oldest first."""
-        state = self.journal.state()
-        return [proposal for proposal in state.proposals.values() if proposal.fact in state.facts]
+        return self.journal.state().waiting()
 
     def decide(self, proposal: str, *, accept: bool) -> Fact:
         """Accept or refuse a proposed end. Raise NotFoundError; RecordError if the fact begins after that end."""

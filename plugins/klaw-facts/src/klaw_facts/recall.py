@@ -346,7 +346,7 @@ def line_of(fact: Fact, state: State, moment: datetime) -> str:
     if fact.valid_to is not None and fact.valid_to <= moment:
         was += f" (no longer true since {told_end(fact)})"
     if fact.trust == AGENT:
-        is_doubted = any(proposal.by_fact == fact.id for proposal in state.proposals.values())
+        is_doubted = any(proposal.by_fact == fact.id for proposal in state.waiting())
         was += " (an agent's, in review)" if is_doubted else " (an agent's)"
     return f"[{label}] {who}{text}{was} · {fact.id}" if label else f"{who}{text}{was} · {fact.id}"
 

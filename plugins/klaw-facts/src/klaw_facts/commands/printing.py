@@ -13,7 +13,7 @@ from klaw_core.cli.kit import Listing, Settings, StyledText, counted, data, noti
 if TYPE_CHECKING:
     from klaw_core import SearchResult
     from klaw_facts.runs import CompressionRun, Undone
-    from klaw_facts.values import Fact, FactResults
+    from klaw_facts.values import Fact, FactResults, Proposal
 
 _COLUMNS = ("id", "validity", "subject", "slot", "value", "text", "category", "made_by")
 
@@ -94,14 +94,16 @@ def split_slot(_context: click.Context, _parameter: click.Parameter, given: str 
     return name.strip(), value.strip()
 
 
-def tell_ends(settings: Settings, fact: Fact, facts: Iterable[Fact]) -> None:
-    """Report the values that a new fact has ended."""
+def tell_ends(settings: Settings, fact: Fact, facts: Iterable[Fact], proposals: Iterable[Proposal]) -> None:
+    """Report the values that a new fact has ended, and how many ends wait for a decision."""
     from klaw_facts.validity import validity
 
     for old in facts:
         if old.ended_by == fact.id:
             said = old.value or " ".join(old.text.split())
             notify(settings, f"ended {old.id} ({validity(old)}): {said}")
+    if waiting := [each for each in proposals if each.by_fact == fact.id]:
+        notify(settings, f"{counted(len(waiting), 'earlier value')} may have ended: klaw facts review")
 
 
 def show_undone(settings: Settings, done: Undone) -> None:

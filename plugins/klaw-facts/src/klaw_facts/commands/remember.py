@@ -83,7 +83,8 @@ def command(
             metadata={"project": project} if project else {},
             is_pinned=is_pinned,
         )
-        everything = list(facts.state().facts.values())
+        state = facts.state()
+        everything = list(state.facts.values())
         if facts.journal.gate.has_secret(words):
             notify(settings, "what says a secret was left out")
     if settings.json:
@@ -96,7 +97,7 @@ def command(
         notify(settings, f"{fact.slot} = {fact.value}")
     if slot is None:
         _tell_other_statements(settings, fact, words)
-    tell_ends(settings, fact, everything)
+    tell_ends(settings, fact, everything, state.waiting())
     _tell_other_values(settings, fact, everything, facts.options)
 
 

@@ -30,7 +30,7 @@ SLOT = "slot"
 class Resolver:
     """Turns new facts into operations, given the previous state and the earlier operations of this batch.
 
-    Ends are collected until the batch is complete: if there are more than ``max_ends``, all need review.
+    Ends are collected until the batch is complete: if more than ``max_ends`` current facts would end, all need review.
     ``words_count``: a fact with the same value of a slot in other words is a new fact, as for stated facts.
     ``only_unnamed`` returns the only person who speaks without a name and an id, or nothing if there are several.
     """
@@ -79,7 +79,9 @@ class Resolver:
 
     def finish(self) -> list[dict[str, Any]]:
         """Return the operations of the batch."""
-        if len(self.ends) > self.options.max_ends:
+        known = self.state.facts
+        ending = [end for end in self.ends if end["fact"] not in known or known[end["fact"]].valid_to is None]
+        if len(ending) > self.options.max_ends:
             proposed = [
                 operation(
                     "propose", self.ts, by=self.by, batch=self.batch, **_without(end, "id", "op", "ts", "by", "batch")
@@ -229,10 +231,11 @@ class Resolver:
         mine = turns[place]
         after = {turn.fact.id for turn in turns[place + 1 :]}
         for turn in turns[:place]:
-            old = turn.fact
-            ended_later = old.valid_to is not None and (old.valid_to > mine.begin or old.ended_by in after)
+            old, moment = turn.fact, self._end_of(turn, mine)
+            # Not if only the clock says so: with the same end, it was another value that followed.
+            ended_later = old.valid_to is not None and (moment < old.valid_to or old.ended_by in after)
             if (old.valid_to is None or (ended_later and old.end_reason == SLOT)) and mine.differs_from(turn):
-                self._end(old, fact, self._end_of(turn, mine), SLOT)
+                self._end(old, fact, moment, SLOT)
         later = next((turn for turn in turns[place + 1 :] if turn.differs_from(mine)), None)
         if later is not None:
             # A value whose time encloses this one has begun before it: it is known again when it is said.
