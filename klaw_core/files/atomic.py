@@ -140,11 +140,9 @@ def _sweep(path: Path) -> None:
     from glob import escape
 
     for leftover in path.parent.glob(f"{escape(TEMPORARY + path.name)}-*"):
-        try:
+        with suppress(FileNotFoundError):  # renamed or removed in the meantime
             if time.time() - leftover.stat().st_mtime > _LEFTOVER_SECONDS:
                 leftover.unlink()
-        except FileNotFoundError:  # renamed or removed in the meantime
-            continue
 
 
 def sync_directory(path: Path) -> None:

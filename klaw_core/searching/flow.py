@@ -47,6 +47,7 @@ _Preferences: TypeAlias = "Sequence[tuple[str, Preference]]"
 # A collection, the retrievers that search it, and the vector of the question and its space, if a retriever needs it.
 _Plan: TypeAlias = "tuple[str, list[ConfiguredRetriever], Vector | None, SpaceRecord | None]"
 
+_IF_CORRECTED = 0.8  # the share of the relevance that is left where words of the question were replaced
 #: The hint for a search in empty collections.
 NOTHING_INDEXED = "nothing is indexed yet: klaw index DIR"
 
@@ -97,14 +98,15 @@ class Searcher:
         if request.vector is not None or (results and not results.nothing_fits):
             return results
         said = []
-        for text in dict.fromkeys(corrected):
+        for text in self._questions.mistaken(request.text, corrected):
             asked, meant = (quoted(self.redactor.text(each)) for each in (request.text, text))
             said.append(f"did you mean {meant}")
             with suppress(KlawError):  # what was found for the question itself is at hand
                 others, _ = self._answer(evolve(request, text=text), spaces, preferences)
-                if others and not others.nothing_fits:
+                doubted = [evolve(each, relevance=each.relevance and each.relevance * _IF_CORRECTED) for each in others]
+                if not others.nothing_fits and (kept := tuple(filter(request.accepts, doubted))):
                     shown = f"nothing fits {asked}; showing results for {meant}"
-                    return evolve(others, notices=(shown, *others.notices), hints=(shown, *others.hints))
+                    return SearchResults(kept, (shown, *others.notices), (shown, *others.hints))
         return evolve(results, notices=(*results.notices, *said), hints=(*results.hints, *said))
 
     def _newest(self, request: SearchRequest, names: Iterable[str], preferences: _Preferences) -> SearchResults:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -85,25 +85,37 @@ class QuestionEmbedder:
 
     def familiarity(self, question: str, embedded: Sequence[Vector | None]) -> float:
         """Return how well the model knows the script of a question; 1 if the question was not embedded."""
-        if all(vector is None for vector in embedded):
-            return 1.0
-        try:
-            return self._cached_familiarity(question)
-        except Exception:  # noqa: BLE001  # an embedder may raise anything; its vectors can still be used
-            return 1.0
+        with suppress(Exception):  # an embedder may raise anything; its vectors can still be used
+            if any(vector is not None for vector in embedded):
+                return self._cached_familiarity(question)
+        return 1.0
+
+    def mistaken(self, question: str, corrected: Iterable[str]) -> Sequence[str]:
+        """Return the corrections of a question, without those of words that are one token to the local model."""
+        words, known = question.split(), set[str]()
+        with suppress(Exception, SystemExit):  # as above; then every word may be a mistake
+            if (embedder := self._local()) is not None:
+                bare = [word.strip(".,;:!?()'") for word in words]
+                counts = embedder.count_tokens([*bare, *(f"{word} {word}" for word in bare)])
+                known = {word for at, word in enumerate(words) if counts[at + len(words)] - counts[at] == 1}
+        pairs = (zip(words, text.split(), strict=False) for text in corrected)
+        kept = (" ".join(word if word in known else meant for word, meant in each) for each in pairs)
+        return [text for text in dict.fromkeys(kept) if text != " ".join(words)]
+
+    def _local(self) -> Embedder | None:
+        """Return the embedder of the last question; None if it is remote, or has embedded none in this process."""
+        from klaw_core.embedding.abilities import is_remote
+
+        embedder = self.get_embedder() if self._last is not None and self._last[0] == os.getpid() else None
+        return None if embedder is None or is_remote(embedder) else embedder
 
     def nearest(self, question: str, texts: Sequence[str]) -> int | None:
         """Return the index of the text that is nearest to a question of the last search.
 
         Return None if the embedder is remote or fails, or if the last search used no vector.
         """
-        if self._last is None or self._last[0] != os.getpid() or not texts:
-            return None
-        from klaw_core.embedding.abilities import is_remote
-
         with suppress(Exception, SystemExit):  # an embedder may raise anything; the answer is optional
-            embedder = self.get_embedder()
-            if not is_remote(embedder):
+            if self._last is not None and texts and (embedder := self._local()) is not None:
                 vector = self._query_vectors.embed(question, embedder, self._last[1], "")
                 return int((embedder.embed_documents(texts) @ vector).argmax())
         return None

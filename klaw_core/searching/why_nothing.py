@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,15 +47,10 @@ def suggestions(scope: Scope) -> Iterator[str]:
         def read(keys: Sequence[int], collection: str = query.collection) -> list[str]:
             return [stored.chunk.text for stored in scope.snapshot.chunks(collection, keys)]
 
-        if len(query.text) > _MAX_SUGGESTION_CHARACTERS:
-            continue
-        for configured in target.retrievers:
-            try:
-                meant = configured.retriever.suggest(scope.snapshot.resource, query, read)
-            except Exception:  # noqa: BLE001, S112  # a plugin may raise anything; suggestions are optional
-                continue
-            if meant:
-                yield meant
+        for configured in target.retrievers if len(query.text) <= _MAX_SUGGESTION_CHARACTERS else ():
+            with suppress(Exception):  # a plugin may raise anything; suggestions are optional
+                if meant := configured.retriever.suggest(scope.snapshot.resource, query, read):
+                    yield meant
 
 
 def lacking_chunks(snapshot: Snapshot[Any], configured: ConfiguredRetriever, collection: str) -> Iterator[str]:

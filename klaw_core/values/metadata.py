@@ -6,6 +6,7 @@ import math
 import operator as operators
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 from unicodedata import normalize
@@ -105,24 +106,16 @@ def metadata_part(values: Mapping[str, Any]) -> dict[str, MetadataValue]:
     """
     found: dict[str, MetadataValue] = {}
     for key, value in values.items():
-        if len(found) == MAX_KEYS:
-            break
-        try:
-            found.update(check_metadata({key: value}))
-        except RecordError:
-            continue
+        with suppress(RecordError):  # also for one key too many
+            found = check_metadata({**found, key: value})
     return found
 
 
 def _checked_key(key: Any) -> str:
     if not isinstance(key, str) or not key or len(key) > MAX_KEY_CHARACTERS or not key.isprintable():
-        raise RecordError(
-            f"invalid metadata key {quoted(key)}: use one line of at most {MAX_KEY_CHARACTERS} characters"
-        )
+        raise RecordError(f"invalid metadata key {quoted(key)}: use a line of {MAX_KEY_CHARACTERS} characters at most")
     if key.startswith(_RESERVED):
-        raise RecordError(
-            f"invalid metadata key {quoted(key)}: only Klaw itself writes keys that begin with {_RESERVED}"
-        )
+        raise RecordError(f"invalid metadata key {quoted(key)}: only Klaw writes keys that begin with {_RESERVED}")
     return key
 
 

@@ -321,6 +321,5 @@ def check_filters(filters: Filters) -> None:
             raise QueryError(
                 "a metadata filter is not a Condition", hint="Filters(metadata=[parse_condition('status=open')])"
             )
-        values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
-        if any(isinstance(text, str) and has_surrogates(text) for text in (condition.key, *values)):
+        if any(isinstance(text, str) and has_surrogates(text) for text in (condition.key, *condition.values)):
             raise QueryError(f"the filter {condition.key!a} is not text: {condition.value!a}", hint="give it in UTF-8")

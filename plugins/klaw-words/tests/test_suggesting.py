@@ -109,3 +109,10 @@ def test_a_correction_is_kept_until_the_index_changes() -> None:
         assert suggester.suggest("qwertyuiop") is None
     assert len(words.asked) == 2
     assert meant == {"lieftime": "lifetime", "qwertyuiop": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("world", "would"), ("shoult", "should"), ("thier", "their"), ("world record", "would")]
+)
+def test_no_function_word_is_meant(text: str, words: str) -> None:
+    assert suggested(text, **{words: 50, "record": 5}) is None

@@ -6,7 +6,7 @@ the length of the word and not on the size of the index.
 
 A word that the index lacks may be right. So a correction never changes the first letter, one ending into another
 ("printer", "printed"), removes one ("router", "route"), or changes the last letter or a vowel of a short word ("lease",
-"least"; "wrote", "write"), and no function word.
+"least"; "wrote", "write"), and no function word ("world", "would"), neither from nor to it.
 """
 
 from __future__ import annotations
@@ -129,6 +129,7 @@ class Suggester:
 
     def _nearest_word(self, word: str) -> str | None:
         slips = [slip for slip in dict.fromkeys(_edits(word)) if _may_be_meant(word, slip)]
+        slips = [slip for slip in slips if slip not in _function_words()]  # it would say nothing
         stems = self._stems(slips)
         present = self.words.known_among(set(stems))
         by_stem: dict[str, list[str]] = {}
