@@ -27,11 +27,7 @@ class KeyComparison:
 def compare_keys(
     snapshot: Snapshot[Any], collection: str, indexes: Sequence[Index[Any]], waiting: Sequence[int]
 ) -> list[Difference]:
-    """Compare every index with the chunks. ``waiting`` are keys that an index of vectors is expected to lack.
-
-    If an index has a key digest, its keys are listed only when the digest differs from the expected one. So a run that
-    changes little in a large collection does not read every key.
-    """
+    """Compare every index with the chunks. ``waiting`` are keys that an index of vectors is expected to lack."""
     wanted = snapshot.key_digest(collection)
     found: list[Difference] = []
     for index in indexes:

@@ -108,6 +108,18 @@ class TestHealthy:
             memory.reindex()
             assert memory.doctor(fix=True) == Diagnosis()
 
+    def test_the_status_reads_the_keys_of_an_index_only_if_it_lacks_some(self, memory, monkeypatch):
+        words, read = index_of(memory, "fts5"), []
+        of_words = type(words).keys
+        monkeypatch.setattr(type(words), "keys", lambda *given: read.append(given) or of_words(*given))
+        assert memory.status().problems == ()
+        assert read == []
+
+        with writing(memory) as connection:
+            words.remove(connection, "memory", of_words(words, connection, "memory").tolist()[:2])
+        assert memory.status().problems == ("fts5 lacks 2 chunks: run `klaw index`",)
+        assert read != []
+
     def test_every_index_implements_a_check(self, memory):
         indexes = dict(memory._assembly.indexes())
         assert set(indexes) == {"sqlite-vec", "fts5"}
