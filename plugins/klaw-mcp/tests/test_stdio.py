@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from urllib.parse import quote
 
 import anyio
@@ -74,6 +76,32 @@ def test_the_tools_are_few_and_short(home):
             assert hints["memory_forget"].destructive_hint
 
     home.talk(conversation())
+
+
+def test_every_page_has_the_size_of_the_list_of_tools(home):
+    """The size is that of ``benchmarks/programs.py tools``, of the tools of ``klaw[default,mcp]``."""
+
+    async def conversation():
+        async with home.client() as session:
+            return [
+                tool.model_dump(mode="json", exclude_none=True, by_alias=True)
+                for tool in (await session.list_tools()).tools
+                if tool.name not in {"memory_remember", "memory_facts"}  # of klaw[facts]
+            ]
+
+    tools = home.talk(conversation())
+    assert len(tools) == 8
+    size = f"{len(json.dumps(tools, separators=(',', ':'))) / 1e3:.1f} kB"
+    root = Path(__file__).parents[3]
+    said = {
+        (page.name, written)
+        for page in [root / "README.md", *root.glob("docs/explanation/*.md")]
+        for line in page.read_text("utf-8").splitlines()
+        if re.search(r"eight tools|Tools for an agent", line)
+        for written in re.findall(r"\d[\d.]* kB", line)[:1]  # then those of others
+    }
+    pages = ("README.md", "compared.md", "costs.md", "klaw-and-basic-memory.md")
+    assert said == {(page, size) for page in pages}
 
 
 def test_forget_is_offered_only_if_allowed(home):
