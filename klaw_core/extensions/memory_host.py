@@ -134,7 +134,7 @@ class MemoryHost:
 
     def remove_documents(self, paths: Sequence[str], collection: str, /) -> Exception | None:
         """Forget documents of one collection."""
-        return self.get_runs().remove(paths, (collection,))
+        return self.get_runs().remove(paths, collection)
 
     def forget(self, paths: Sequence[str], /) -> None:
         """Forget documents in all collections."""

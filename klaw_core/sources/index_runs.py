@@ -192,9 +192,9 @@ class IndexRuns:
         self.emit(IndexEvent(report, tuple(dict.fromkeys(document.origin for document in documents))))
         return report
 
-    def remove(self, paths: Sequence[str], collections: Sequence[str] | None = None) -> KlawError | None:
-        """Remove documents from some collections, or from all; see ``Host.remove_documents``. Raise StoreError."""
-        for name in self.sources.collections() if collections is None else collections:
+    def remove(self, paths: Sequence[str], collection: str | None = None) -> KlawError | None:
+        """Remove documents from one collection, or from all; see ``Host.remove_documents``. Raise StoreError."""
+        for name in self.sources.collections() if collection is None else (collection,):
             self.assembly.collection(name).remove(paths, forget=True)
         return self.emit(ForgetEvent(tuple(paths)))
 

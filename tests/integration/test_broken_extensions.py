@@ -337,7 +337,8 @@ def test_an_extension_that_cannot_forget_stops_nothing_half_way(home):
     chat, moment = Chat.parse("telegram_1"), datetime(2026, 2, 24, 12, 0, tzinfo=UTC)
     with Memory.open(home.config(), registry=home.registry(), components=components) as memory:
         memory.add([NewDocument("one", "The kestrel.")])
-        assert memory.delete(["one"]) == 1
+        with pytest.raises(StoreError, match="but the extension 'bad' failed"):
+            memory.delete(["one"])
         memory.conversations.append(Message("user", "The lapwing.", moment, meta=chat.meta))
         message = memory.conversations.append(Message("user", "The plover.", moment, meta=chat.meta))
         memory.index()
@@ -359,7 +360,7 @@ def test_listeners_are_told_of_notes_that_another_machine_has_excluded(home):
     with home.open() as memory:
         memory.index(home.notes)
         memory.on_change(told.append)
-        memory.workspaces._forget_excluded({"notes": ("a.md",)})
+        assert list(memory.workspaces._forget_excluded({"notes": ("a.md",)})) == []
         assert told == [ForgetEvent(("notes/a.md",))]
         assert not memory.search("heron", mode="fts")
 

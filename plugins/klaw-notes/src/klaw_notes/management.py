@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from glob import escape
 from pathlib import Path, PurePosixPath
@@ -148,18 +148,21 @@ class WorkspaceManager:
         sharing = Sharing(registry)
         if not sharing.share(name):
             return IndexReport()
-        sharing.adopt(self._forget_excluded)
+        kept: list[Exception] = []
+        sharing.adopt(lambda changed: kept.extend(self._forget_excluded(changed)))
         runs = self.get_runs()
         report = runs.over(runs.sources.with_origin(name), on_progress=on_progress, alone=True)
-        return report + IndexReport(
-            notices=(f"another machine shares {name}: what is excluded there is excluded here",)
-        )
+        told = f"another machine shares {name}: what is excluded there is excluded here"
+        return report + IndexReport(notices=(told, *map(str, kept)))
 
-    def _forget_excluded(self, changed: Mapping[str, Sequence[str]]) -> None:
+    def _forget_excluded(self, changed: Mapping[str, Sequence[str]]) -> Iterator[Exception]:
+        """Forget the notes that match patterns, by the name of their workspace; yield the failures of listeners."""
         known = self.get_registry().all()
         for name, patterns in changed.items():
             if paths := forgotten_notes(name, patterns):
-                self.get_runs().remove(paths, known[name].collection)  # which tells the listeners, too
+                failure = self.get_runs().remove(paths, known[name].collection)
+                if failure is not None:
+                    yield failure
 
     def unshare(self, name: str) -> None:
         """Make a shared workspace private again, on all machines. Raise NotFoundError, StoreError."""
