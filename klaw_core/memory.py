@@ -198,10 +198,8 @@ class Memory(OpenMemory):
         if results.hints and not results:
             results = self._explain_empty(results, names)
         results = evolve(results, notices=(*outdated, *results.notices)) if outdated else results
-        if self._is_listened_to:
-            self.extensions.emit(event := SearchEvent(request.text, names, results))
-            results = evolve(event.results, notices=(*results.notices, *event.notices))
-        return results
+        self.extensions.emit(event := SearchEvent(request.text, names, results))
+        return evolve(event.results, notices=(*results.notices, *event.notices))
 
     def nearest(self, question: str, texts: Sequence[str]) -> int | None:
         """Return the place of the text that is nearest in meaning to a question that was searched for before.

@@ -20,7 +20,7 @@ from klaw_core.holds import operations
 from klaw_core.plugins.registry import LiveComponent, Registry
 from klaw_core.values.collections import MEMORY, STANDARD_COLLECTIONS
 from klaw_core.values.config import Config
-from klaw_core.values.search import CloseEvent, SearchEvent
+from klaw_core.values.search import CloseEvent
 
 # Imported where they are used, so that a search in a fresh process does not load them.
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class OpenMemory(ABC):
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self._process = os.getpid()
+        self._last_runs: dict[tuple[str, str], LastRun] = {}
 
     @classmethod
     def open(
@@ -195,16 +196,6 @@ class OpenMemory(ABC):
         notices, hints = ((replaced.get(text, text) for text in each) for each in (results.notices, results.hints))
         return evolve(results, notices=tuple(notices), hints=tuple(hints))
 
-    @property
-    def _is_listened_to(self) -> bool:
-        """Whether anything may listen to search events."""
-        return "extensions" in self.__dict__ or self._has_listeners
-
-    @cached_property
-    def _has_listeners(self) -> bool:
-        """Whether an installed extension listens to search events."""
-        return bool(self._assembly.registry.listeners(SearchEvent))
-
     def _preferences(self, question: str) -> Sequence[tuple[str, Preference]]:
         """Return what extensions prefer for a question; for most questions none is built."""
         return self.extensions.preferences(question) if self._assembly.registry.asked(question) else ()
@@ -228,10 +219,6 @@ class OpenMemory(ABC):
         from klaw_core.sources.index_runs import IndexRuns
 
         return IndexRuns(self._assembly, self._sources, self.extensions.emit, self._last_runs)
-
-    @cached_property
-    def _last_runs(self) -> dict[tuple[str, str], LastRun]:
-        return {}
 
     @cached_property
     def _searcher(self) -> Searcher:

@@ -1,6 +1,7 @@
 """Conditions in questions: tags, paths, words to leave out, phrases."""
 
 import os
+from random import Random
 
 import pytest
 
@@ -68,6 +69,35 @@ def test_conditions_without_words_list_the_newest_documents(home, memory, questi
         f"notes/{path}" for path in paths[:1]
     ]
     assert results or "no metadata has tags = " in " ".join(results.hints)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 5])
+@pytest.mark.parametrize("question", ["tag:even", "tag:rare", "-tag:even", "path:notes/"])
+def test_law_a_list_is_the_same_whether_all_chunks_are_read_or_those_of_the_newest(
+    home, memory, monkeypatch, question, limit
+):
+    dice = Random(7)
+    for number in range(120):
+        tags = ["even"] * (number % 2 == 0) + ["rare"] * (number % 40 == 3)
+        path = home.write(f"n{number}.md", f"---\ntags: {tags}\n---\nThe pump.\n\n## More\n\nOf note {number}.\n")
+        os.utime(path, (day := dice.randrange(1, 60) * 86_400, day))  # several notes are of one day
+    memory.index(home.notes)
+    snapshot = class_of_snapshots(memory)
+    read = []
+    chunks = snapshot.chunks
+    monkeypatch.setattr(snapshot, "chunks", lambda view, name, keys: read.extend(keys) or chunks(view, name, keys))
+    quick, few = list(memory.search(question, limit)), len(read)
+    monkeypatch.setattr(snapshot, "newest", lambda *_given, **_named: ())
+    assert quick == list(memory.search(question, limit))
+    assert len(quick) == min(limit, 3 if question == "tag:rare" else limit)
+    if limit == 1 and question != "tag:rare":
+        assert few < (len(read) - few) / 3
+
+
+def class_of_snapshots(memory):
+    """Return the class of the snapshots of a memory's store."""
+    with memory._assembly.store.read() as snapshot:
+        return type(snapshot)
 
 
 def test_a_list_has_the_first_matching_chunk_of_each_document(home, memory):
