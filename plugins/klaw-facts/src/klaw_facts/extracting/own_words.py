@@ -63,11 +63,9 @@ _NOT_SAID = re.compile(
     r"|(?<![我你])[说說](?!一[下句声])|听说|据说|认为|以为|觉得|(?<!想)告诉(?!你)|写道|问(?![题一])|假设|假装|假如|想象|翻译|小说|故事|例如|比如|角色|主角|梦见|梦里|要是|万一|谣言",
     re.IGNORECASE,
 )
-# A joke, or a correction of oneself, in words that stand at the end of a clause or after it.
-_JOKE = r"(?:kidding|joking|scratch that|wait,? no|no,? wait|psych|as if)"
 #: Words after a clause that take it back, or say that it is somebody else's.
 _TAKEN_BACK = re.compile(
-    rf"\b(?:{_JOKE}|just a joke|(?:that|this|it|which)(?:['’]s| is| was)(?: all)? (?:wrong|false|a lie|a joke|untrue|nonsense"
+    rf"\b(?:{plain.JOKE}|just a joke|(?:that|this|it|which)(?:['’]s| is| was)(?: all)? (?:wrong|false|a lie|a joke|untrue|nonsense"
     r"|my (?:brother|sister|friend|cousin|wife|husband|mother|mom|father|dad|son|daughter))|is (?:wrong|false|a lie|nonsense|untrue)"
     r"|(?:that|this|it)(?:['’]s| is| was) what)\b|[,”\"] (?:he|she|they) (?:said|says|wrote|thinks?|thought|lied|claims|claimed)\b"
     r"|\b(?:шучу|шутка|пошутил\w*|вру|неправда|сказал\w*|написал\w*|говорит|нет,? подожди)\b|开玩笑|骗你|才怪|(?<!我)[说說]",
@@ -77,8 +75,9 @@ _ASCRIBED = re.compile(
     r"[\W_]*(?:(?:is|was) (?:what|how|his|her|their|an? (?:sentence|phrase|line|example|quote|lyric))\b|only in my (?:head|dreams|mind)\b|(?:(?:he|she|they|the \w+|my \w+|(?-i:[A-Z]\w+)) )?(?:said|says|wrote|replied|lied|claims|claimed)\b)",
     re.IGNORECASE,
 )
+#: Sentences that take the one before back, if it is not about the speaker: otherwise `plain.goes_on` decides.
 _NEXT = re.compile(
-    rf"[\s.!…。！—–-]*(?:(?:just|only|haha|lol|no|nah|oh)?,? ?(?:{_JOKE}|not really)\b|(?:шучу|шутка|пошутил)|开玩笑|骗你)",
+    rf"[\s.!…。！—–-]*(?:(?:just|only|haha|lol|no|nah|oh)?,? ?(?:{plain.JOKE}|not really)\b|(?:шучу|шутка|пошутил)|开玩笑|骗你)",
     re.IGNORECASE,
 )
 #: Words before a clause that change nothing.
@@ -145,9 +144,11 @@ def is_meant(content: str, start: int, end: int, *, is_personal: bool = True) ->
     """
     turns = [match.span() for match in _TURN.finditer(content)] if is_personal else []
     spans = (*_not_meant(content), *turns)
-    if _overlaps(spans, start, end) or _NEXT.match(content, _sentence_end(content, end)):
+    if _overlaps(spans, start, end):
         return False
-    return not is_personal or _is_among_plain_text(content, start, end)
+    if is_personal:
+        return _is_among_plain_text(content, start, end)
+    return _NEXT.match(content, _sentence_end(content, end)) is None
 
 
 def is_own_statement(text: str, start: int, end: int, *, slot: str = "") -> bool:

@@ -69,10 +69,12 @@ _DOUBT = re.compile(
     r"|as (?:the|they|people|he|she) (?:\w+ )?(?:goes|go|begins?|says?|said|saying|starts?)|so (?:they|he|she|people|i(?: am|['’]m)? told|it|the|my)\b[^.]{0,60}\b(?:says?|claims?|thinks?|believes?|told|goes|seems)|(?:it|that|this|they|he|she|who) (?:says?|claims?|thinks?|believes?)(?: (?:here|there|so))?(?=\W*$)|roleplay|on paper|alter ego|pen name|stage name|ха-?ха\w*|якобы|по документам|не шутка)\b|哈哈|逗你|游戏|才怪",
     re.IGNORECASE,
 )
+#: A joke, or a correction of oneself, in words that stand at the end of a clause or after it.
+JOKE = r"(?:kidding|joking|scratch that|wait,? no|no,? wait|psych|as if)"
 _TAKES_BACK = re.compile(
-    r"[\s.!…。！—–-]*(?:not\b|no\b|nah|nope|naah|correction|or rather|rather|i mean|sorry|wait|oops|gotcha|psych|haha\w*|lol|jk|kidding|joking|just joking|scratch|strike|apologies|my (?:bad|mistake|fault)"
+    rf"[\s.!…。！—–-]*(?:(?:(?:just|only|oh),? ?)?(?:{JOKE}|not really)\b|not\b|no\b|nah|nope|correction|or rather|rather|i mean|sorry|wait|oops|gotcha|haha\w*|lol|jk|psych|kidding|joking|scratch|strike|apologies|my (?:bad|mistake|fault)"
     r"|(?:that|this|it)(?:['’]s| is| was)(?: just| only| all)? (?:a |an |the |my )?(?:tests?|jokes?|wrong|lie|old|example|error|mistake|typo|false|fiction|dream|draft|quote|lyric)\b"
-    r"|нет\b|шучу|шутка|ой\b|извини|точнее|вернее|прости|ошиб|不对|错了|开玩笑|逗你|骗你|哦不|抱歉|更正)",
+    r"|нет\b|шучу|шутка|пошутил|ой\b|извини|точнее|вернее|прости|ошиб|不对|错了|开玩笑|逗你|骗你|哦不|抱歉|更正)",
     re.IGNORECASE,
 )
 _MEANT = re.compile(
