@@ -2,101 +2,28 @@
 
 from datetime import UTC, datetime, timedelta
 
-import apsw
 import numpy as np
 import pytest
 from attrs import evolve
+from outside_vectors import SPACE, OutsideMemory, TransactionLaws, processes, vector
 
-from klaw_core import Filters, KeySelection, Query, RetrievalError, VectorSpace
+from klaw_core import Filters, KeySelection, RetrievalError
 from klaw_qdrant.options import QdrantOptions
 from klaw_qdrant.plugin import vectors
 from klaw_qdrant.tables import QdrantTables
 from klaw_store_sqlitevec.filtering import FilteredSelection
 from klaw_store_sqlitevec.outside import Changes, TableRecord, Wanted
-from klaw_testing.index import stored
 
-SPACE = VectorSpace("made-up", "1", 16)
 QUERIES = "points/query"
-
-
-class Memory:
-    """An index and a connection to klaw.db, as one process has them."""
-
-    def __init__(self, options, root):
-        self.index = vectors(evolve(options, buffer=5), root)
-        self.connection = apsw.Connection(str(root / "klaw.db"))
-
-    def make(self):
-        for migration in self.index.migrations():
-            migration.apply(self.connection)
-        self.index.reset(self.connection, "memory", SPACE)
-        return self
-
-    def add(self, keys):
-        chunks = [evolve(stored(key, f"text {key}"), path=f"{'ab'[key % 2]}/{key}.md") for key in keys]
-        with self.connection:
-            self.index.add(self.connection, "memory", chunks, np.stack([vector(chunk.key) for chunk in chunks]))
-
-    def nearest(self, key, limit=5, within=None):
-        hits = self.index.search(self.connection, Query("", "memory", vector(key), within), limit)
-        return [hit.key for hit in hits]
-
-    def check(self):
-        return list(self.index.check(self.connection, "memory", SPACE))
-
-
-def vector(key):
-    """Return the vector of a key, of unit length."""
-    row = np.random.default_rng(key).standard_normal(SPACE.dimension)
-    return (row / np.linalg.norm(row)).astype(np.float32)
 
 
 @pytest.fixture
 def process(tmp_path, options):
     """Open the memory of this test as another process would; the first one makes it."""
-    opened = []
-
-    def open_memory():
-        memory = Memory(options, tmp_path)
-        if not opened:
-            memory.make()
-        opened.append(memory)
-        return memory
-
-    yield open_memory
-    for memory in opened:
-        memory.connection.close()
+    yield from processes(lambda: OutsideMemory(vectors(evolve(options, buffer=5), tmp_path), tmp_path))
 
 
-class TestTransactions:
-    def test_a_batch_that_was_rolled_back_is_never_found(self, process):
-        memory = process()
-        memory.add(range(1, 7))
-        memory.connection.execute("BEGIN IMMEDIATE")
-        memory.add(range(10, 20))
-        assert memory.nearest(12)[0] == 12
-        memory.connection.execute("ROLLBACK")
-        assert set(memory.nearest(12, 50)) == set(range(1, 7))
-        memory.add([12])
-        assert memory.nearest(12)[0] == 12
-        assert len(memory.nearest(12, 50)) == 7
-
-    def test_a_rolled_back_first_batch_does_not_block_the_next(self, process):
-        memory = process()
-        memory.connection.execute("BEGIN IMMEDIATE")
-        memory.add(range(1, 10))
-        memory.connection.execute("ROLLBACK")
-        memory.add(range(1, 30))
-        assert memory.index.limitation == ""
-        assert sorted(process().nearest(1, 50)) == list(range(1, 30))
-
-    def test_another_process_finds_later_batches(self, process):
-        writer, reader = process(), process()
-        for first in range(1, 60, 10):
-            writer.add(range(first, first + 10))
-            assert reader.nearest(first)[0] == first
-        assert reader.check() == []
-
+class TestTransactions(TransactionLaws):
     def test_vectors_in_several_requests_all_arrive(self, process, server, monkeypatch):
         monkeypatch.setattr("klaw_qdrant.tables._MAX_NUMBERS", 7 * SPACE.dimension)
         monkeypatch.setattr("klaw_qdrant.tables._IDS_AT_ONCE", 4)
@@ -104,8 +31,8 @@ class TestTransactions:
         memory.add(range(1, 31))
         assert sum(asked.startswith("PUT") and asked.endswith("/points") for asked in server.asked) == 5
         assert sorted(memory.nearest(1, 50)) == list(range(1, 31))
-        memory.index.remove(memory.connection, "memory", [3])
-        memory.index.erase(memory.connection, "memory")
+        memory.remove([3])
+        memory.erase()
         assert sorted(memory.nearest(1, 50)) == [1, 2, *range(4, 31)]
         assert memory.check() == []
 
@@ -114,8 +41,8 @@ class TestErasing:
     def test_no_collection_has_an_erased_vector_after_the_next_search(self, process):
         memory = process()
         memory.add(range(1, 30))
-        memory.index.remove(memory.connection, "memory", [7])
-        memory.index.erase(memory.connection, "memory")
+        memory.remove([7])
+        memory.erase()
         memory.nearest(1)
         engine = memory.index.outside
         (name,) = engine.names()
@@ -125,10 +52,10 @@ class TestErasing:
     def test_failed_erasing_is_an_error_and_forgets_nothing(self, process):
         memory = process()
         memory.add(range(1, 30))
-        memory.index.remove(memory.connection, "memory", [7])
+        memory.remove([7])
         memory.index.outside.drop(next(iter(memory.index.outside.names())))
         with pytest.raises(RetrievalError, match="nothing was forgotten"):
-            memory.index.erase(memory.connection, "memory")
+            memory.erase()
 
 
 class TestLosses:
