@@ -40,6 +40,6 @@ def _keys(scope: Scope, target: Target, since: datetime | None) -> Sequence[int]
     """Return the keys of the chunks of a target that pass its filters, and are not older than a date, if any."""
     name, within = target.query.collection, target.query.within
     if since is None:
-        return (scope.snapshot.keys(name) if within is None else within.keys()).tolist()
+        return [*(scope.snapshot.keys(name) if within is None else within.keys()).tolist()]
     recent = scope.snapshot.select(name, Filters(since=since)).keys().tolist()
     return recent if within is None else within.among(recent)
