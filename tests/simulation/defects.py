@@ -6,11 +6,12 @@ A simulation that cannot find them is worthless.
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import Any
 
 import apsw
+import company
 from attrs import evolve
 
 from klaw_conversations.archive import Conversations
@@ -32,10 +33,12 @@ from klaw_fts5.index import Fts5Index
 from klaw_journals import jsonl
 from klaw_memories import saved, saved_extension
 from klaw_redaction import Redactor
+from klaw_serve import run, running
 from klaw_store_sqlitevec import connections, errors, store, transaction
 from klaw_store_sqlitevec.connections import Connections
 from klaw_store_sqlitevec.conversations import SqliteMessages
 from klaw_tools import frames
+from klaw_watch.loop import Loop
 
 #: By name.
 MORE: dict[str, Callable[[], None]] = {}
@@ -58,6 +61,47 @@ def transaction_open_after_an_interrupt() -> None:
         connection.execute("COMMIT")
 
     Connections._transaction = left_open
+
+
+@_defect
+def no_lock_between_threads() -> None:
+    """Two threads of a process write at once."""
+    begin = Connections.__init__
+
+    class Open:
+        def hold(self, _on_wait: Any = None) -> Any:
+            return nullcontext()
+
+    def begin_without(self: Connections, *arguments: Any, **named: Any) -> None:
+        begin(self, *arguments, **named)
+        self._writing = Open()  # type: ignore[assignment]
+
+    Connections.__init__ = begin_without  # type: ignore[method-assign]
+
+
+@_defect
+def watch_misses_changes() -> None:
+    """Changes of files are reported, and nothing is done."""
+    Loop._handle_changes = lambda self: self.events.wait()  # type: ignore[method-assign,return-value,assignment]
+    company.PATIENCE = 20
+
+
+@_defect
+def served_before_it_is_done() -> None:
+    """The server answers that something was forgotten, and would forget it later."""
+    serve = run.serve
+
+    def serve_lazily(memory: Any, *arguments: Any, **named: Any) -> None:
+        type(memory).forget = lambda _self, _path: None
+        serve(memory, *arguments, **named)
+
+    run.serve = serve_lazily
+
+
+@_defect
+def server_leaves_its_address() -> None:
+    """A server that was told to end leaves the file by which others find it."""
+    running._is_held_here = lambda _data_dir: False
 
 
 @_defect

