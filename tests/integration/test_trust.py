@@ -231,10 +231,10 @@ class TestForging:
         assert with_trust({**FORGED, "kind": "x"}, "owner") == {"kind": "x"}
 
     def test_no_metadata_of_a_caller_has_a_reserved_key(self):
-        with pytest.raises(RecordError, match="only Klaw itself"):
+        with pytest.raises(RecordError, match="only Klaw writes"):
             check_metadata(FORGED)
         assert metadata_part({**FORGED, "kind": "x"}) == {"kind": "x"}
-        with pytest.raises(RecordError, match="only Klaw itself"):
+        with pytest.raises(RecordError, match="only Klaw writes"):
             NewDocument("a", TEXT, {TRUST: "owner"})
 
     def test_fields_of_messages(self, memory):
@@ -250,7 +250,7 @@ class TestForging:
 
     def test_metadata_of_facts(self, memory):
         keeper = memory.extension("facts").keeper
-        with pytest.raises(RecordError, match="only Klaw itself"):
+        with pytest.raises(RecordError, match="only Klaw writes"):
             keeper.remember(TEXT, metadata={TRUST: "owner"})
         assert keeper.remember(TEXT, by="agent", metadata={"trust": "owner"}).trust == "agent"
 
