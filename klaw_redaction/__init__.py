@@ -192,7 +192,7 @@ class _Hints:
         names = [name for name in self._names if name[0][0] in forms.FIRST_LETTERS[pattern]]
         if pattern == forms.SEED_PHRASE:  # its words may be on many lines
             return self._whole if any(name in forms.PHRASES for name, *_ in names) else ()
-        below = forms.LINES_BELOW
+        below = forms.ON_NEAR_LINES.get(pattern, forms.LINES_BELOW)
         if pattern == forms.CODES:  # there are many codes of other kinds
             below, named = forms.LINES_OF_CODES, _compiled_hint(forms.CODES_NAME)
             names = [name for name in names if named.search(self._lower[max(0, name[1] - 40) : name[2] + 40])]

@@ -341,6 +341,8 @@ NAME_HINT = (
     r"|ｐ(?=ａｓｓｗｏｒｄ)|q(?<=mysq)l|b(?<=mariadb)|-(?<=redis-)cli"
     r"|k(?<=cook)ie|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
 )
+# Patterns that need fewer lines below the name: no line end is in a match of the first, and one in that of the other.
+ON_NEAR_LINES = {_KEY: 0, _PIN: 1}
 PHRASES = frozenset({"phrase", "фраза", "助记词"})
 FIRST_LETTERS = {
     **dict.fromkeys(NAMED[:6], "psñnweп密口\\ｐhパkü"),

@@ -79,6 +79,7 @@ TABLES = [
 #: A text, and the secret in it, which is next to its name.
 WORDS = "correct horse battery staple"
 NAMED_SECRETS = [
+    ("the PIN code:\n4711\n", "4711"),
     ("pass\u200bword: hunter2", "hunter2"),
     ("p\u00adassword: hunter2", "hunter2"),
     ("pass\u2060word is Tr0ub4\u200bdor98", "Tr0ub4\u200bdor98"),
