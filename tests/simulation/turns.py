@@ -24,6 +24,8 @@ from klaw_core import holds
 #: The mean number of places of a turn, of which each pair has one: short ones meet most orders of short calls.
 _PLACES = 10, 100, 1000
 _LOOK_SECONDS, _IDLE_LOOKS = 0.02, 10
+#: After so many idle turns, some five minutes and more, neither will ever go on.
+_MOST_FORCED = 1500
 #: So many turns without any place passed are a deadlock.
 _FRUITLESS = 100_000
 #: SQLite gives up after some sixty naps, which should not be before the other thread's transaction ends.
@@ -77,16 +79,20 @@ class Turns:
 
     def _watch(self) -> None:
         """Give the turn to the other one while the one that has it waits for somebody else."""
-        idle, before = 0, (0, 0)
+        idle, forced, before = 0, 0, (-1, 0)
         looked = threading.Event()
         while not all(self._ended):
             looked.wait(_LOOK_SECONDS)  # sleeping is simulated
-            now = self.taken, self._places
+            now = self._whose, self._places
+            if now[1] != before[1]:
+                forced = 0
             idle = idle + 1 if now == before and not _is_any_running() else 0
             before = now
             if idle > _IDLE_LOOKS:
-                idle = 0
+                idle, forced = 0, forced + 1
                 self._hand_over(self._whose)
+            if forced > _MOST_FORCED:
+                self.stuck()
 
     def _live(self, number: int, work: Callable[[], object]) -> None:
         self._numbers[threading.get_ident()] = number
@@ -97,6 +103,7 @@ class Turns:
         finally:
             sys.setprofile(None)
             self._wait(number)
+            del self._numbers[threading.get_ident()]  # a later thread may have the same
             self._ended[number] = True
             self._hand_over(number)
 
