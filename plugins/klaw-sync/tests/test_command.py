@@ -163,6 +163,25 @@ class TestTwoMachines:
     def test_the_code_is_the_same_everywhere(self, klaw, joined):
         assert klaw("one", "sync", "code") == klaw("two", "sync", "code") == f"{joined}\n"
 
+    @pytest.mark.promise("Y26")
+    @pytest.mark.parametrize("encrypt", [True, False])
+    def test_a_record_with_a_secret_is_in_no_readable_file(self, klaw, folder, tmp_path, encrypt):
+        with (tmp_path / "config.toml").open("a") as file:
+            file.write(f"encrypt = {str(encrypt).lower()}\n")
+        token = f"ghp_{'a1B2' * 9}"
+        klaw("one", "save", f"the token is {token}")
+        klaw("one", "core", "set", "user", "password", "corehunter3")
+        klaw("one", "save", "the kiln is warm")
+        report = json.loads(klaw("one", "sync", folder, "--json"))
+        assert report["withheld"] == (0 if encrypt else 2)
+        klaw("two", "sync", folder)
+        assert klaw("two", "search", "kiln") != ""
+        arrived = b"".join(path.read_bytes() for path in sorted((tmp_path / "two").glob("*.json*")))
+        assert [secret in arrived for secret in (token.encode(), b"corehunter3")] == [encrypt] * 2
+        assert b"the kiln is warm" in arrived
+        again = klaw("one", "sync", folder)
+        assert again.startswith("sent 0"), "they do not wait in the count of what is sent"
+
     def test_files_are_readable_without_encryption(self, klaw, folder, tmp_path):
         with (tmp_path / "config.toml").open("a") as file:
             file.write('encrypt = false\njournals = ["saved", "conversations"]\n')

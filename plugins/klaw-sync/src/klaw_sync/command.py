@@ -100,6 +100,8 @@ def _show(settings: Settings, report: SyncReport, *, dry_run: bool) -> None:
         if report.missing:
             parts.append(f"{counted(report.missing, 'record')} missing here (--missing)")
         data().line(" · ".join(parts))
+    if report.withheld and not settings.quiet:
+        notify(settings, f"{counted(report.withheld, 'record')} with secrets stay here, because encrypt = false")
     for problem in (*report.problems, *(f"{name} (it is tried again)" for name in report.waiting), *report.gaps):
         notify(settings, problem)
 

@@ -63,8 +63,9 @@ class Exchange:
             report.add_problem(remote, error)
             return False
         carried = state.carried(remote.location, gone)
-        private = {kind.name for kind in KINDS.values() if kind.private} if self.round.here.plain else set()
-        versions = [one for one in state.versions.values() if one.v not in carried and one.kind not in private]
+        versions = [one for one in state.versions.values() if one.v not in carried]
+        if self.round.here.plain:
+            versions = self._without_private(versions)
         traces = [Trace(scope, name) for scope, names in state.traces.items() for name in names]
         lines = [trace.line() for trace in traces if trace.item not in carried]
         lines += [one.line() for one in sorted(state.removals, key=lambda one: one.item) if one.item not in carried]
@@ -78,6 +79,14 @@ class Exchange:
                     self._enqueue(remote, name, data)
         self.round.here.step("outbox")
         return self._send(remote)
+
+    def _without_private(self, versions: Iterable[Version]) -> list[Version]:
+        """Return the versions that may be in a readable file, and count those with a secret, which nobody expects."""
+        report, here = self.round.report, self.round.here
+        told = [one for one in versions if one.kind not in KINDS or not KINDS[one.kind].private]
+        open_ = [one for one in told if one.body is None or not here.has_secret(one.body)]
+        report.withheld = max(report.withheld, len(told) - len(open_))
+        return open_
 
     def _packed(
         self, lines: Iterable[Mapping[str, Any]], covers: Sequence[str] = (), *, encrypt: bool = False

@@ -24,6 +24,7 @@ from klaw_core import (
     WorkspaceError,
 )
 from klaw_journals import JournalingStore, Record, RecordedExtension, RunningExtension
+from klaw_redaction import Redactor
 from klaw_sync.options import SyncOptions
 
 # Every index run builds all extensions, and few synchronise: the modules for that are loaded where they are used.
@@ -69,7 +70,8 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
 
         kinds = [name for name in self.options.journals if self._owner(name) is not None]
         name = self.options.machine or socket.gethostname()
-        return Sync(self.data_dir, self._check, tuple(kinds), plain=not self.options.encrypt, host=name)
+        plain = not self.options.encrypt
+        return Sync(self.data_dir, self._check, tuple(kinds), plain=plain, host=name, has_secret=self._has_secret)
 
     @property
     def is_shared(self) -> bool:
@@ -207,6 +209,11 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
         with suppress(KlawError):
             return self._host.extension(_OWNERS[kind][0])
         return None
+
+    def _has_secret(self, body: Mapping[str, Any]) -> bool:
+        redactor = Redactor() if self._host is None else self._host.config.conversations.redactor
+        named = {str(body["key"]): body["value"]} if {"key", "value"} <= body.keys() else {}  # a key of core memory
+        return redactor.value(body) != body or redactor.value(named) != named
 
     def _check(self, kind: str, place: str, body: Mapping[str, Any]) -> None:
         """Raise RecordError unless an import would take this record."""

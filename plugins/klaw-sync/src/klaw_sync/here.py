@@ -49,6 +49,7 @@ class _RolledBack(Hold[None]):
 class SyncReport:
     """What one run did. ``sent``, ``received``, ``forgotten`` and ``missing`` are numbers of records.
 
+    ``withheld`` is the number of records with secrets that stay on this machine, because it writes readable files.
     ``changed`` names journals of this machine. ``conflicts`` are values that another one has replaced, ``waiting`` are
     files that are not complete yet, ``gaps`` say how many records of which machine have not arrived, and ``problems``
     are sentences.
@@ -59,6 +60,7 @@ class SyncReport:
     forgotten: int = 0
     changed: tuple[str, ...] = ()
     missing: int = 0
+    withheld: int = 0
     conflicts: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
@@ -75,7 +77,8 @@ class SyncReport:
 class Here:
     """One data directory. ``kinds``: its journals that others get; ``plain`` writes segments without encryption.
 
-    ``check`` raises RecordError for a record that its journal may not have. ``step`` is called with the name of each
+    ``check`` raises RecordError for a record that its journal may not have. ``has_secret`` says of a record whether it
+    contains a secret, so that it is in no readable file. ``step`` is called with the name of each
     durable step, for tests.
     """
 
@@ -84,6 +87,7 @@ class Here:
     kinds: Sequence[str] = tuple(KINDS)
     plain: bool = False
     host: str = field(factory=socket.gethostname)
+    has_secret: Callable[[Mapping[str, Any]], bool] = lambda _body: False
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     step: Callable[[str], object] = lambda _name: None
     traces: Traces = field(init=False)
