@@ -213,7 +213,7 @@ class SyncExtension(AttachedExtension, CheckedExtension, RunningExtension, Statu
     def _has_secret(self, body: Mapping[str, Any]) -> bool:
         redactor = Redactor() if self._host is None else self._host.config.conversations.redactor
         named = {str(body["key"]): body["value"]} if {"key", "value"} <= body.keys() else {}  # a key of core memory
-        return redactor.value(body) != body or redactor.value(named) != named
+        return bool(redactor.value(body) != body or redactor.value(named) != named)
 
     def _check(self, kind: str, place: str, body: Mapping[str, Any]) -> None:
         """Raise RecordError unless an import would take this record."""
