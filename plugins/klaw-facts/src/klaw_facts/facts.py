@@ -412,6 +412,7 @@ class Facts(
     def _catch_up(self) -> Sequence[SkippedEntry]:
         """Drop quotes of removed messages, and extract facts from new ones; after a failure, the next run continues."""
         self.drop_missing(is_told=False)
+        self._settle()
         if self.options.extractor == "none":
             return ()
         try:
@@ -419,6 +420,14 @@ class Facts(
         except KlawError as error:
             return (SkippedEntry(FACTS, f"nothing extracted: {error}", keep=True),)
         return (SkippedEntry(FACTS, f"not all extracted: {report.problem}", keep=True),) if report.problem else ()
+
+    def _settle(self) -> None:
+        """End values that became known apart, where the next ones begin."""
+        from klaw_facts.settling import settled
+
+        journal = self.journal
+        with journal.turn():
+            journal.append(settled(journal.state(), journal.operations(), self.options))
 
     def drop_missing(self, *, is_told: bool = True, removed: Iterable[str] = ()) -> None:
         """Forget facts that quote only removed messages; remove quotes of removed messages from the other facts.
@@ -499,7 +508,10 @@ class Facts(
         """Add operations, except those on known facts that the import does not contain; old lines do not change."""
         from klaw_facts.adding import add_operations
 
-        return add_operations(self.journal, records)
+        counts = add_operations(self.journal, records)
+        if counts.added:
+            self._settle()
+        return counts
 
     def status(self) -> dict[str, int | str]:
         """Return the numbers of current facts, of waiting and failed batches, and of rejected claims."""

@@ -190,3 +190,15 @@ def fold(records: Iterable[Mapping[str, Any]], known_at: datetime | None = None)
 
 def _moment(text: object) -> datetime | None:
     return None if text is None else parse_ts(text)
+
+
+def without_person_guard(state: State, by: str) -> State:
+    """Return a state in which facts of a person can be ended, if ``by`` is a person."""
+    if by != PERSON:
+        return state
+    own = state.copy()
+    own.facts = {
+        name: evolve(fact, made_by="", verified="none") if fact.is_by_person else fact
+        for name, fact in state.facts.items()
+    }
+    return own

@@ -15,7 +15,7 @@ from klaw_core import MetadataValue, NotFoundError, RecordError, check_metadata,
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.extracting.rules import category_of, importance_of
 from klaw_facts.extracting.slots import slot_of
-from klaw_facts.fold import State
+from klaw_facts.fold import State, without_person_guard
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import check_operation, fact_record, operation, parse_fact
@@ -109,7 +109,7 @@ class FactKeeper:
         with self.journal.turn():
             state = self.journal.state()
             batch = make_id("b", fact.id, format_ts(now))
-            given_state = _without_person_guard(state, by)
+            given_state = without_person_guard(state, by)
             resolver = Resolver(
                 *(given_state, self.options, now, by, batch), words_count=True, only_unnamed=self.only_unnamed
             )
@@ -353,15 +353,3 @@ def _concerns(line: Mapping[str, Any], facts: set[str]) -> bool:
         return bool(facts & set(line.get("facts", ())))
     is_merged = line["op"] == "archive" and line.get("by_fact") in facts
     return is_merged or line["id"] in facts or line.get("fact") in facts
-
-
-def _without_person_guard(state: State, by: str) -> State:
-    """Return a state in which facts of a person can be ended, if ``by`` is a person."""
-    if by != PERSON:
-        return state
-    own = state.copy()
-    own.facts = {
-        name: evolve(fact, made_by="", verified="none") if fact.is_by_person else fact
-        for name, fact in state.facts.items()
-    }
-    return own

@@ -1,0 +1,128 @@
+"""Values of a slot that became known apart, on two machines or by an import: one of them is true at a time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+
+import pytest
+
+from klaw_core import Memory, Message, load_config
+from klaw_facts import Facts
+from klaw_sync import Folder, MemoryKey, Sync
+
+MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
+KEY = MemoryKey("00112233445566aa", bytes(range(32)))
+needs_sync = pytest.mark.needs("klaw-sync")
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Return a function that opens the memory of a machine."""
+
+    def opened(name):
+        data = tmp_path / name
+        (data / "sync").mkdir(parents=True, exist_ok=True)
+        KEY.save(data / "sync" / "key")
+        overrides = {"memory": {"embedding": {"type": "none"}}, "extensions": {"facts": {"extractor": "rules"}}}
+        return Memory.open(load_config(data_dir=data, overrides=overrides, environment={"KLAW_CONFIG": "/dev/null"}))
+
+    return opened
+
+
+@pytest.fixture
+def meet(machine, tmp_path):
+    """Return a function that synchronises machines until nothing is new, and checks that their facts are equal."""
+
+    def met(*names):
+        for _ in range(6):
+            sent = 0
+            for name in names:
+                sent += Sync(tmp_path / name, host=name).run([Folder(tmp_path / "folder")]).sent
+                with machine(name) as memory:
+                    memory.index()
+        assert sent == 0
+        found = []
+        for name in names:
+            with machine(name) as memory:
+                facts = memory.extension(Facts).list(everything=True)
+                found.append(sorted((fact.value, fact.valid_from, fact.valid_to, fact.ended_by) for fact in facts))
+        assert found == [found[0]] * len(names)
+        return [row[0] for row in found[0] if row[2] is None]
+
+    return met
+
+
+def remember(memory, text, moment, by="person"):
+    facts = memory.extension(Facts)
+    facts.keeper.now = lambda: moment
+    return facts.remember(text, by=by)
+
+
+def say(memory, text, moment):
+    memory.conversations.append(Message("user", text, moment, meta={"channel": "t", "chat_id": "1", "sender_id": "7"}))
+    memory.extension(Facts).extract()
+
+
+@needs_sync
+@pytest.mark.parametrize("way", [remember, say])
+@pytest.mark.parametrize("order", [*permutations(("one", "two", "three"))])
+def test_of_values_of_several_machines_the_last_one_is_true(machine, meet, way, order):
+    for day, (name, city) in enumerate(zip(order, ("Oslo", "Rome", "Bern"), strict=True)):
+        with machine(name) as memory:
+            way(memory, f"I live in {city}.", MAY + timedelta(days=day))
+    assert meet("one", "two", "three") == ["Bern"]
+    with machine("one") as memory:
+        facts = memory.extension(Facts)
+        homes = [[fact.value for fact in facts.list(as_of=MAY + timedelta(days=day, hours=1))] for day in range(3)]
+    assert homes == [["Oslo"], ["Rome"], ["Bern"]]
+
+
+@needs_sync
+def test_a_value_in_between_ends_the_one_before_it(machine, meet):
+    for name, city, day in (("one", "Oslo", 0), ("one", "Bern", 4), ("two", "Rome", 2)):
+        with machine(name) as memory:
+            remember(memory, f"I live in {city}.", MAY + timedelta(days=day))
+    assert meet("one", "two") == ["Bern"]
+    with machine("one") as memory:
+        facts = memory.extension(Facts)
+        homes = [[fact.value for fact in facts.list(as_of=MAY + timedelta(days=day))] for day in (1, 3, 5)]
+    assert homes == [["Oslo"], ["Rome"], ["Bern"]]
+
+
+@needs_sync
+def test_the_value_of_a_person_waits_for_the_person_if_an_agent_says_another_one(machine, meet):
+    with machine("one") as memory:
+        remember(memory, "I live in Oslo.", MAY)
+    with machine("two") as memory:
+        remember(memory, "I live in Rome.", MAY + timedelta(days=1), by="agent")
+    assert meet("one", "two") == ["Oslo", "Rome"]
+    for name in ("one", "two"):
+        with machine(name) as memory:
+            (waiting,) = memory.extension(Facts).keeper.review()
+    with machine("two") as memory:
+        memory.extension(Facts).keeper.decide(waiting.id, accept=False)
+    assert meet("one", "two") == ["Oslo", "Rome"]
+    with machine("one") as memory:
+        assert memory.extension(Facts).keeper.review() == []
+
+
+def test_what_a_person_has_reopened_stays(machine):
+    with machine("one") as memory:
+        facts = memory.extension(Facts)
+        first = remember(memory, "I live in Oslo.", MAY)
+        remember(memory, "I live in Rome.", MAY + timedelta(days=1))
+        facts.keeper.reopen(first.id)
+        memory.index()
+        assert {fact.value for fact in facts.list()} == {"Oslo", "Rome"}
+
+
+def test_an_import_ends_what_it_follows(machine, tmp_path):
+    for name, city, day in (("one", "Oslo", 0), ("two", "Rome", 1)):
+        with machine(name) as memory:
+            remember(memory, f"I live in {city}.", MAY + timedelta(days=day))
+            memory.export(tmp_path / f"{name}.jsonl")
+    for name, other in (("one", "two"), ("two", "one")):
+        with machine(name) as memory:
+            memory.import_(tmp_path / f"{other}.jsonl")
+            assert [fact.value for fact in memory.extension(Facts).list()] == ["Rome"]
