@@ -32,7 +32,8 @@ _STANDARD = {"contextlib.py", "threading.py", "tempfile.py", "pathlib.py", "func
 _SERVING = _STANDARD | {"holds.py", "held.py", "atomic.py"}
 _TESTS = str(Path(__file__).parents[1])  # what records and judges, not what is judged
 _ROOTS = (str(Path(__file__).parents[2]), sysconfig.get_path("stdlib"))
-_LOOKS = 1200  # for a minute
+_LOOKS = 1200  # for a minute, of real time: a simulator replaces `time.sleep`
+_sleep = time.sleep
 
 
 @frozen
@@ -132,7 +133,7 @@ def _held() -> list[object]:
         held = {thread: list(ledger) for thread, ledger in list(holds._ledgers.items()) if ledger}
         if not held or mine in held:
             break
-        time.sleep(0.05)
+        _sleep(0.05)
     return [hold for ledger in held.values() for hold in ledger]
 
 
@@ -191,7 +192,7 @@ class Sides:
             for _ in range(_LOOKS):  # one of an event loop that has ended was told to end, and soon does
                 if threading.active_count() <= self._threads:
                     break
-                time.sleep(0.05)
+                _sleep(0.05)
         if settled and threading.active_count() > self._threads:
             yield f"threads: {[thread.name for thread in threading.enumerate()]}"
         found: list[str] = []

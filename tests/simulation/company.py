@@ -39,7 +39,7 @@ PATIENCE = 600
 #: How a process ends: three times in four it is told to, and may put everything in order.
 _ENDINGS = signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGKILL
 _DEATH = 1  # the option of prctl: the signal when the parent dies
-_LOOK_SECONDS = 0.02
+_LOOK_SECONDS, _SETTLING_SECONDS = 0.02, 0.3
 _MOST_DESCRIPTORS = 100
 _REQUESTS = 12
 _FAILED = 70
@@ -152,12 +152,12 @@ def _log(home: Home, kind: str) -> Path:
     return home.root / f"{kind}.log"
 
 
-def _until(holds: Callable[[], Any]) -> bool:
+def _until(holds: Callable[[], Any], pause: float = _LOOK_SECONDS) -> bool:
     deadline = _monotonic() + PATIENCE
     while not holds():
         if _monotonic() > deadline:
             return False
-        _sleep(_LOOK_SECONDS)
+        _sleep(pause)
     return True
 
 
@@ -222,7 +222,7 @@ def settle(home: Home, model: Model, at: float, say: Callable[..., None]) -> Non
             left[:] = [*judge._indexed(memory, "watched"), *(["a note that is gone is found"] if known - there else [])]
             return not left
 
-        if not _until(is_settled):
+        if not _until(is_settled, _SETTLING_SECONDS):
             for problem in left:
                 say("problem", f"watch: after {PATIENCE} s: {problem}")
 

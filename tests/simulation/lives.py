@@ -54,7 +54,7 @@ OF_TWO = ("far", "sync")
 _TWO = 1 / 3
 #: What begins a part of the day beside a process that stays, and what ends that.
 COMPANY, LEAVE = ("watch", "serve"), "leave"
-_COMPANY = 3  # one life of so many has such a part
+_COMPANY = 4  # one life of so many has such a part
 _COMPANY_SIZES = 6, 20
 _PAUSES = (1, 5, 60, 900)
 _SETTINGS = (-86_400, -3_600, 7_200, 40 * 86_400)
