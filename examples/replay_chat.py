@@ -19,12 +19,8 @@ CHANNEL = "replay"
 INVENTED = (
     ("2026-02-23T09:00:00Z", "user", "Hi! My name is Ada Lovelace. I live in Paris since 2020."),
     ("2026-02-23T09:01:00Z", "assistant", "Hello Ada. What are you working on?"),
-    ("2026-02-23T09:02:00Z", "user", "On the harbour gate. The harbour gate launch is on March 12."),
-    (
-        "2026-02-24T09:00:00Z",
-        "user",
-        "The harbour gate launch has been moved to March 19, the pump was late.",
-    ),
+    ("2026-02-23T09:02:00Z", "user", "The harbour gate launch is on March 12."),
+    ("2026-02-24T09:00:00Z", "user", "The harbour gate launch has been moved to March 19."),
     ("2026-02-24T09:01:00Z", "assistant", "Noted. Shall I tell the crew?"),
     ("2026-02-25T09:00:00Z", "user", "Yes please. By the way, I moved to Lyon last week."),
 )

@@ -293,7 +293,7 @@ class Actor:
     def do_move(self, operation: Operation) -> str:
         """Somebody moves. What Anna says in her second chat is of an earlier day, and becomes known later."""
         meta, at = move_of(operation)
-        city = f"Saint {operation.word.capitalize()}"  # one word with digits would be a program
+        city = f"{operation.word.capitalize()}, Texas"  # a known place: a home is no other
         return self._append(operation, f"I moved to {city}.", meta=meta, late=at < said_at(operation))
 
     def _forget_one(self, operation: Operation, names: dict[str, str]) -> str:

@@ -610,7 +610,7 @@ def warm_up(stage: Stage) -> None:
         memory.reindex()
         request(memory, "GET /api/search", query="query=warm")
         recalled(memory, "warm")
-        memory.extension("facts").remember("I moved to Warmia.")  # its patterns are compiled once
+        memory.extension("facts").remember("I moved to Warsaw.")  # its patterns are compiled once
 
 
 def night(stage: Stage, first: int, options: argparse.Namespace) -> int:

@@ -83,11 +83,16 @@ def test_remember_says_which_slots_it_does_not_fill(klaw):
     assert "is not set" not in klaw("remember", "I live in Lyon").stderr
 
 
-def test_remember_names_the_slot_that_was_not_set_if_that_is_the_first_one(klaw):
+def test_remember_sets_the_slot_that_is_stated_first(klaw):
     told = klaw("remember", "I live in Paris and my name is Ada").stderr
-    assert "name = Ada" in told
-    assert "home is not set, because a fact has one slot; to store it as well: klaw remember 'I live in Paris'" in told
-    assert "name is not set" not in told
+    assert "home = Paris" in told
+    assert "name is not set, because a fact has one slot; to store it as well: klaw remember 'my name is Ada'" in told
+    assert "home is not set" not in told
+
+
+@pytest.mark.parametrize("text", ["I moved to Lyon and then back to Paris.", "我叫外卖。", "I live in Lyon. I lied."])
+def test_remember_takes_no_slot_that_is_not_stated(klaw, text):
+    assert of_json(klaw("remember", text, "--json"))["slot"] is None
 
 
 def test_remember_accepts_every_option(klaw):

@@ -26,16 +26,16 @@ SAYS = {
         "I moved to {} last week.",
         "Я живу в {}.",
     ),
-    "employer": ("I work at {}.", "I joined {} last month.", "我在{}工作。"),
+    "employer": ("我在{}工作。",),
     "name": ("My name is {}.", "Hello, my name is {}!", "Меня зовут {}."),
 }
 VALUES = {
-    "I": ("Lyon", "Oslo", "Rome", "Bern", "Acme", "Bosch", "Ada", "Eve"),
-    "M": ("Lyon", "Oslo", "Rome", "Bern", "Acme", "Bosch", "Ada", "Eve"),
-    "H": ("Lyon", "Oslo", "Rome", "Bern", "Acme", "Bosch", "Ada", "Eve"),
+    "I": ("Lyon", "Oslo", "Rome", "Bern"),
+    "M": ("Bosch", "Ada", "Eve"),
+    "H": ("Bosch", "Ada", "Eve"),
     "Я": ("Риме", "Берне", "Осло", "Твери"),
     "М": ("Анна", "Вера", "Ольга", "Нина"),
-    "我": ("腾讯", "华为", "小米", "京东"),
+    "我": ("腾讯", "华为", "联想", "京东", "Acme"),
 }
 PEOPLE = ("tg:1", "tg:2", "tg_3/Anna")
 MOMENTS = [START + timedelta(hours=6 * number) for number in range(-60, 4 * DAYS + 8)]

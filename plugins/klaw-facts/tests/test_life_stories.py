@@ -71,8 +71,8 @@ VALUES = {
     ("home", "ru"): ["Казани", "Берлине", "Осло", "Риме", "Берне", "Твери"],
     ("home", "zh"): ["北京", "上海", "成都", "杭州", "西安", "南京"],
     ("employer", "en"): ["Siemens", "Bosch", "Acme", "Initech", "Globex", "Hooli"],
-    ("employer", "ru"): ["Сименс", "Бош", "Акме", "Яндекс", "Глобекс", "Хули"],
-    ("employer", "zh"): ["腾讯", "华为", "小米", "京东", "网易", "百度"],
+    ("employer", "ru"): ["Сбере", "Озоне", "Авито", "Яндексе", "Лукойле", "Газпроме"],
+    ("employer", "zh"): ["腾讯", "华为", "联想", "京东", "网易", "百度"],
     ("name", "en"): ["Ada", "Eve", "Ida", "Mia", "Zoe", "Ann"],
     ("name", "ru"): ["Анна", "Вера", "Ольга", "Нина", "Майя", "Зоя"],
     ("name", "zh"): ["李明", "王芳", "张伟", "刘洋", "陈静", "赵磊"],
@@ -97,7 +97,7 @@ TELLS = {  # what has begun, with a time
     ("home", "en"): ("I moved to {v} {w}.", "By the way, I moved to {v} {w}.", "I've moved to {v}, {w}."),
     ("home", "ru"): ("Я переехала в {v} {w}.",),
     ("home", "zh"): ("我{w}搬到了{v}。", "我{w}搬到{v}了。"),
-    ("employer", "en"): ("I started working for {v} {w}.", "I joined {v} {w}."),
+    ("employer", "en"): ("I started working for {v} {w}.", "I got a job at {v} {w}."),
     ("employer", "ru"): ("Я начала работать в {v} {w}.",),
     ("employer", "zh"): ("我{w}开始在{v}工作。",),
 }
@@ -105,7 +105,7 @@ PLANS = {  # what begins on a day in the future
     ("home", "en"): ("From {w} I live in {v}.", "I'm moving to {v} on {w}.", "On {w}, I will move to {v}."),
     ("home", "ru"): ("С {w} я живу в {v}.", "Я перееду в {v} {w}."),
     ("home", "zh"): ("从{w}起我住在{v}。", "我{w}要搬到{v}。"),
-    ("employer", "en"): ("From {w} I work at {v}.", "I will join {v} on {w}."),
+    ("employer", "en"): ("From {w} I work at {v}.", "I will start working for {v} on {w}."),
     ("employer", "ru"): ("С {w} я работаю в {v}.",),
     ("employer", "zh"): ("从{w}起我在{v}工作。",),
 }
@@ -379,8 +379,7 @@ def test_the_date_in_a_value_is_not_the_date_of_the_value():
     sorry = "Sorry, I was born on 23 December 1990."
     state = told(("2026-11-20", "My birthday is 24 December."), ("2026-11-21", sorry))
     assert slots_of(state, "2026-11-21") == [("birthday", "23 December 1990")]
-    (stated,) = told(("2026-11-20", "I live in Lyon, and I visited Rome last month.")).facts.values()
-    assert validity(stated) == "since 2026-11-20 or earlier"
+    assert told(("2026-11-20", "I live in Lyon, and I visited Rome last month.")).facts == {}
 
 
 def test_a_period_is_told_as_exactly_as_it_is_known():

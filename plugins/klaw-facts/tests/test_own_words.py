@@ -38,27 +38,20 @@ OPENERS = (
     "Hello Klaw, ",
     "By the way, ",
     "Update: ",
-    "My wife and ",
     "I have a cat, ",
     "Yes, ",
     "- ",
     "Can you help? ",
+    "I am a nurse. ",
 )
 PLAIN = {
-    "home": ("I live in Graz", "I moved to Graz", "I currently live in Graz"),
-    "employer": ("I work at Graz", "I joined Graz"),
+    "home": ("I live in Graz", "I moved to Graz", "I currently live in Graz", "My wife and I moved to Graz"),
+    "employer": ("I work at Grazer", "I started working for Grazer"),
     "name": ("My name is Graz", "Please call me Graz"),
 }
+VALUES = {"home": "Graz", "employer": "Grazer", "name": "Graz"}
 TAILS = {
-    "home": (
-        "",
-        " now",
-        " with my two kids",
-        " because I study there",
-        ", so I know it",
-        " and I like it",
-        ", near the river",
-    ),
+    "home": ("", " now", " with my two kids", " with my wife for three years now", " and I like it", ", it is cold there"),
     "employer": ("", " as an engineer", " now", " and I like it"),
     "name": ("", " and I need help", ", I am new here"),
 }
@@ -72,9 +65,9 @@ def test_a_statement_in_a_plain_form_is_a_slot(slot):
         for plain in PLAIN[slot]
         for tail in TAILS[slot]
         for end in (".", "!", "", ". Thanks!", ".\nWhat is the weather like?")
-        if not (opener.endswith("and ") and slot == "name")
+        if not (tail.endswith("years now") and "moved" in plain)
     ]
-    wrong = [text for text in texts if slots_in(text).get(slot) != "Graz"]
+    wrong = [text for text in texts if slots_in(text).get(slot) != VALUES[slot]]
     assert (len(texts) >= 200, wrong) == (True, [])
 
 
@@ -119,6 +112,9 @@ def test_words_that_are_not_known_around_a_statement_leave_it_in_doubt(number):
         "That was a joke.",
         "Haha.",
         "Or rather Berlin.",
+        "I lied.",
+        "That is what she wrote.",
+        "No.",
     ],
 )
 @pytest.mark.parametrize("plain", [text for texts in PLAIN.values() for text in texts])
@@ -158,7 +154,7 @@ def test_a_time_that_is_not_read_leaves_a_statement_in_doubt(time):
     texts = (
         f"I moved to Oslo {time}.",
         f"{time.capitalize()} I moved to Oslo.",
-        f"I joined Oslo {time}.",
+        f"I started working at Omya {time}.",
         f"I moved to Oslo, {time}.",
     )
     assert {text: slots_in(text) for text in texts if slots_in(text)} == {}

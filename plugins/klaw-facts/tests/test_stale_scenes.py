@@ -91,7 +91,7 @@ REPLACED = {
     "the same words": ("Where do I live?", "I live in Lyon.", "I live in Lyon", "I live in Berlin", "Berlin"),
     "other words of the slot": (
         "Which city is my home?",
-        "In spring I moved to Lyon, my home city.",
+        "My home city is old. In May I moved to Lyon.",
         "I live in Lyon",
         "I live in Berlin",
         "Berlin",

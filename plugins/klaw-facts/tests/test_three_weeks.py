@@ -22,7 +22,7 @@ SAID = (
     (8, "Anna", "I moved to Rome yesterday."),
     (9, "Boris", "Nice, do you like Rome?"),
     (10, "Anna", "The gate deadline has been moved to March 19."),
-    (14, "Boris", "I joined Globex last week."),
+    (14, "Boris", "I started working at Globex last week."),
     (17, "Anna", "Sorry, my name is Anna Rossi."),
     (20, "Boris", "Always answer in metric units."),
 )

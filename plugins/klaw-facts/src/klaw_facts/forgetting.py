@@ -146,11 +146,12 @@ class Dropping:
             return []
         other = evolve(fact, id=make_id("f", self.secret(fact.id)), quotes=tuple(kept), batch=None)
         if fact.verified != PERSON:
-            text = self._said(kept[0], there)
+            place = (kept[0].start, kept[0].end)
+            message = self.read(Chat.parse(kept[0].chat), there[kept[0].chat][kept[0].message])
+            text = message.content[slice(*place)]
             if not text.strip():
                 return []
-            message = there[kept[0].chat][kept[0].message]
-            begin, stated = begin_in(text, text, text, message.ts)
+            begin, stated = begin_in(message.content, place, text, message.said_at)
             other = evolve(
                 other,
                 text=text,
@@ -161,7 +162,7 @@ class Dropping:
                 affirmed_at=begin.affirmed_at,
                 metadata={},
                 source=kept[0].chat,
-                said_at=message.ts,
+                said_at=message.said_at,
                 verified="quote",
             )
         lines = [fact_record(other, now)]

@@ -21,10 +21,9 @@ from klaw_facts.extracting import rule_extractor
 from klaw_facts.extracting.begins import Begin, begin_of, is_dated
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, project_of
 from klaw_facts.extracting.model_extractor import ModelExtractor
-from klaw_facts.extracting.own_words import is_meant
 from klaw_facts.extracting.resolve import Resolver, nominees
 from klaw_facts.extracting.rules import category_of, importance_of
-from klaw_facts.extracting.slots import Stated, stated_in, statements
+from klaw_facts.extracting.slots import Stated, all_stated_in, statements
 from klaw_facts.extracting.verify import verify
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
@@ -333,12 +332,8 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     category = candidate.category or category_of(verified.text)
     # From the message, because a model's quote may differ; of several statements, the one that is quoted.
     part = next((part for part in statements(said) if candidate.quote.strip() in part), said)
-    begin, stated = begin_in(said, part, candidate.when, message.said_at)
-    if stated is not None:
-        start = verified.quote.start + said.find(part) + stated.start
-        is_personal = ":" not in stated.slot
-        if not is_meant(message.content, start, start + len(stated.said), is_personal=is_personal):
-            begin, stated = Begin(), None
+    start = verified.quote.start + said.find(part)
+    begin, stated = begin_in(message.content, (start, start + len(part)), candidate.when, message.said_at)
     slot, value = (stated.slot, stated.value) if stated else (None, None)
     when = resolve_date(candidate.when, message.said_at) if candidate.when else None
     if when is not None and not _is_said(candidate.when, said):
@@ -367,15 +362,20 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     )
 
 
-def begin_in(said: str, part: str, when: str | None, said_at: datetime) -> tuple[Begin, Stated | None]:
-    """Return what a part of a sentence states, and since when that is true. A plan without a date states nothing."""
-    stated = stated_in(part)
-    if when is not None and when != part and not _is_said(when, said):
-        when = None
-    begin = begin_of(part, stated, when, said_at)
-    if stated is not None and stated.is_planned and (begin.valid_from is None or begin.valid_from <= said_at):
+def begin_in(
+    content: str, place: tuple[int, int], when: str | None, said_at: datetime
+) -> tuple[Begin, Stated | None]:
+    """Return what a part of a message states, and since when that is true; ``when``: the words that may say it.
+
+    A plan without a date, and a statement with a date that cannot be read, state nothing.
+    """
+    start, end = place
+    stated = next((item for item in all_stated_in(content) if item.start < end and start < item.end), None)
+    if stated is None or not is_dated(stated, said_at):
         return Begin(), None
-    if stated is not None and not is_dated(part, stated, said_at):
+    part = content[start:end]
+    begin = begin_of(part, stated, when if when == part or _is_said(when, part) else None, said_at)
+    if stated.is_planned and (begin.valid_from is None or begin.valid_from <= said_at):
         return Begin(), None
     return begin, stated
 

@@ -61,33 +61,19 @@ _RUSSIAN = """
 Ульяна Фёдор Федор Эдуард Юлия Юрий Яна Ярослав Аня Вася Даша Дима Женя Катя Коля Костя Лёша Леша Лена Маша Миша Настя
 Наташа Оля Паша Саша Серёжа Сережа Соня Таня Юля
 """
-_SURNAMES = "王李张刘陈杨赵周吴徐孙朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭肖萧董潘袁蔡蒋余杜叶魏苏吕丁卢姚沈钟姜崔谭陆汪范廖贾韦邹熊孟秦邱侯尹薛闫黎"
-# Of names with one and with two characters after the surname; none is the end of a profession.
-_ONE = "芳伟娜敏静丽强磊洋勇艳杰娟涛超霞刚玲燕鹏飞宇浩欣怡婷雪琳倩颖慧雷明亮峰波斌辉莉萍俊健华军兰"
-_TWO = _ONE + "秀英平桂建国文志玉梅红子轩梓涵雨萱晓小思佳嘉俊海永春云龙凤珍凯晨阳博天一诺可馨心语梦瑶泽林东新立德福荣成"
+# The hundred most common surnames, and characters of given names.
+_SURNAMES = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧肖程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范方石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎易常武乔贺赖龚文"
+_GIVEN_CHARACTERS = (
+    "芳伟娜敏静丽强磊洋勇艳杰娟涛超霞刚玲燕鹏飞宇浩欣怡婷雪琳倩颖慧明亮峰波斌辉莉萍俊健华军兰秀英平桂建国志玉梅红轩梓涵雨萱晓佳嘉"
+    "永春云龙凤珍凯晨阳博诺馨心语梦瑶泽林东新立德福荣成雷鑫帅旭宁琪瑞婧昊然睿悦彤薇楠蕾璐璇航翔宏庆振彬威兵"
+)
 
 
 def _any_of(names: str) -> str:
     return "|".join(sorted(names.split(), key=len, reverse=True))
 
 
-def is_common(name: str) -> bool:
-    """Return whether a name begins with a common given name."""
-    return name.split(maxsplit=1)[0] in f"{_GIVEN} {_RUSSIAN}".split()
-
-
-# What may stand before and after an introduction. Everything else may be about something else: "I'm Susan's brother".
-_HELLO = (
-    r"^[\s*_>-]*(?:(?:(?:oh|well|so),? )?(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings|nice to meet you|pleased to meet you)"
-    r"\b[\w ]{0,20}[,.!—–-]*\s+)?(?:(?:and|by the way),? )?"
-)
-#: A surname, and the end of the introduction.
-_REST = r"(?:[ -](?:(?:de|van|von|der|la) )?[A-Z][a-z’]+){0,2}"
-ENGLISH = (
-    rf"(?i:{_HELLO})I(?:'m|’m| am) (?P<value>(?:{_any_of(_GIVEN)})(?!\w){_REST})(?=\s*$|\s*[,.!;)—–]| from | and )"
-)
-RUSSIAN = (
-    r"(?i:^[\s*_>-]*(?:(?:привет|здравствуйте?|добрый день|добрый вечер|доброе утро|всем привет)\b[,.!]*\s+)?)[Яя](?: ?[—–-])? "
-    rf"(?P<value>(?:{_any_of(_RUSSIAN)})(?!\w)(?: [А-ЯЁ][а-яё]+){{0,2}})(?=\s*$|\s*[,.!;)—–]| из | и )"
-)
-CHINESE = rf"(?:^|[，。！,!\s])(?:(?:大家好|你好|您好|嗨|喂)[，。！,!\s]*)?我是(?P<value2>[{_SURNAMES}](?:[{_ONE}]|[{_TWO}]{{2}}))(?=\s*$|[，。,.！!；])"
+#: A common given name, and perhaps a surname.
+ENGLISH = rf"(?:{_any_of(_GIVEN)})(?!\w)(?:[ -](?:(?:de|van|von|der|la) )?[A-Z][a-z’'-]+){{0,2}}"
+RUSSIAN = rf"(?:{_any_of(_RUSSIAN)})(?!\w)(?: [А-ЯЁ][а-яё]+){{0,2}}"
+CHINESE = rf"[{_SURNAMES}][{_GIVEN_CHARACTERS}]{{1,2}}"

@@ -1,21 +1,27 @@
-"""Declared slots, such as name, home and deadline: patterns in English, Russian and Chinese.
+"""Declared slots, such as name, home and deadline: the plain forms of statements, in English, Russian and Chinese.
 
-A sentence has a slot only if a pattern matches. A question, a condition, a denial or a wish has none.
+A slot is taken from a message only if each sentence of it has a form that is known: a statement with a plausible value,
+a time at most, and the end of the sentence; or a greeting, thanks, or one of a few others that change nothing. Whatever
+else is said may make the statement somebody else's, or take it back: then it is in doubt, and there is no slot.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache, lru_cache
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from klaw_facts.extracting import names
-from klaw_facts.extracting.own_words import is_own_statement
+from klaw_facts.extracting import names, plain
+from klaw_facts.extracting.places import is_place
+from klaw_facts.extracting.sentences import Sentence, sentences
 from klaw_facts.values import normalised
+from klaw_words.dates import resolve
 
 _MONTHS = (
-    r"(?i:january|february|march|april|may|june|july|august|september|october|november|december"
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
 )
 _DATE = (
@@ -24,213 +30,128 @@ _DATE = (
     r"|\d{1,2}\s+(?:января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря)(?:\s+\d{4})?"
     r"|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号])"
 )
-# A lower-case word is part of a name only before a capital: "Rio de Janeiro", but not "Lyon last week".
-_PLACE = r"(?!(?:Apartment|Apt|Room|Suite|Floor|Building|Unit|Level|Phase|Stage)\b)[A-Z][\w’'-]*(?:(?:[ -](?:de|la|of|the|upon|am))*[ -](?!I\b)[A-Z][\w’'-]*)*(?:,\s+(?!I\b)[A-Z][\w’'-]*)*"
-_NAME = r"[A-Z][\w’'-]+(?:\s+[A-Z][\w’'-]+){0,3}"
-_RU_NAME = r"[А-ЯЁ][\w-]+(?:\s+[А-ЯЁ][\w-]+){0,2}"
-# A time between the subject and the verb of a Chinese sentence.
-_ZH_TIME = (
-    r"(?:现在|已经|刚刚?|最近|上个?月|上个?周|上个?星期|去年|今年|昨天|前天|今天|明天|下个?月|下个?周|下个?星期|明年|\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月(?:\d{1,2}[日号])?"
-    r"|[一二三四五六七八九十两\d]{1,3}(?:天|周|个星期|个月|年)前|[从自][^，。我]{2,12}?(?:起|开始)|开始|就){0,4}"
+_VALUE = "(?P<value>{})"
+# A lower-case word is part of a name only before a capital: "Rio de Janeiro".
+_CAPITALS = r"(?-i:[A-ZÀ-Ž][\w’'.-]*(?:(?: (?:de|la|of|the|upon|am))*,? [A-ZÀ-Ž][\w’'-]*)*)"
+_RU_CAPITALS = r"(?-i:[А-ЯЁ][а-яё-]+(?:[ -](?:на-)?[А-ЯЁ][а-яё-]+){0,2})"
+_NAME = r"(?-i:(?!(?:I|The|A)\b)[A-ZÀ-Ž][a-zß-ž’'-]+(?:[ -](?:(?:de|van|von|der|la|el) )?[A-ZÀ-Ž][\w’'-]*){0,3})"
+_RU_NAME = r"(?-i:[А-ЯЁ][а-яё-]+(?: [А-ЯЁ][а-яё-]+){0,2})"
+# Days and months, at which people are called.
+_DAY_NAME = r"(?!(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|july|september|october|november|december|today|tonight|tomorrow|later|back|again|christmas|easter)\b)"
+_PLACE, _RU_PLACE, _ZH_PLACE = _VALUE.format(_CAPITALS), _VALUE.format(_RU_CAPITALS), _VALUE.format("[一-鿿]{2,12}?")
+_ORGANISATION = _VALUE.format(r"(?-i:[A-ZÀ-Ž0-9][\w&’'.+-]*(?: (?:of |and |& |de )?[A-ZÀ-Ž0-9][\w&’'.+-]*){0,4})")
+_LATIN_ORGANISATION = r"(?-i:[A-Z][\w&.-]*(?: [A-Z][\w&.-]*){0,3})"
+# Well-known employers without letters of another alphabet, and names beside what they are.
+_RU_ORGANISATION = _VALUE.format(
+    rf"(?:(?:компании|фирме|банке|агентстве|университете|издательстве) )?«?(?:{_LATIN_ORGANISATION}|(?:Яндекс|Сбер|Сбербанк|Озон|Газпром|Роснефт|Лукойл|Ростелеком|Росатом|Авито|Тинькофф)[а-яё]{{0,2}}"
+    rf"|(?<=компании )«?{_RU_CAPITALS}|(?<=фирме )«?{_RU_CAPITALS}|(?<=компании «){_RU_CAPITALS}|(?<=фирме «){_RU_CAPITALS})»?"
 )
-# The head of a title. "I was promoted to tears" has none.
-_TITLE = (
-    r"(?:lead|leader|manager|director|head|chief|engineer|developer|programmer|supervisor|officer|analyst|designer|architect|president|vp"
-    r"|ceo|cto|cfo|coo|partner|associate|professor|captain|sergeant|lieutenant|editor|coordinator|consultant|foreman|chef|nurse|teacher"
-    r"|principal|executive|specialist|administrator|scientist|secretary|accountant|producer|strategist|controller|superintendent)"
+_ZH_COMPANIES = (
+    r"(?:谷歌|微软|苹果公司|亚马逊|华为|腾讯|阿里巴巴|百度|京东|美团|字节跳动|小米公司|联想|中兴|网易|滴滴|拼多多|比亚迪|大疆|海尔|格力"
+    r"|西门子|博世|英特尔|三星|索尼|丰田|特斯拉|中国移动|中国电信|中国联通|中国银行|工商银行|建设银行|农业银行|招商银行|平安保险)"
 )
-_END_OF_TITLE = (
-    r"(?=\s+(?:last|this|next|yesterday|today|on|in|at|since|from|after|by|earlier|recently|two|three|\d+|because|and|but|so|when|which"
-    r"|who|with|for|here|there|now|just|as)\b|\s*[,.;:!()—–]|\s*$)"
+_ZH_ORGANISATION = _VALUE.format(
+    rf"{_ZH_COMPANIES}(?:公司)?|[A-Za-z][\w .&-]{{1,20}}|(?P<where>[一-鿿]{{2,5}})(?:大学|医院|银行|日报)"
+)
+_LANGUAGES = (
+    r"(?:English|German|French|Spanish|Italian|Portuguese|Dutch|Danish|Swedish|Norwegian|Finnish|Polish|Czech|Slovak|Hungarian|Romanian|Bulgarian"
+    r"|Greek|Turkish|Russian|Ukrainian|Serbian|Croatian|Slovenian|Estonian|Latvian|Lithuanian|Arabic|Hebrew|Persian|Hindi|Urdu|Bengali|Tamil"
+    r"|Chinese|Mandarin|Cantonese|Japanese|Korean|Vietnamese|Thai|Indonesian|Malay|Swahili|Catalan|Basque|Irish|Welsh)"
 )
 _RU_TITLE = (
-    r"(?:руководител|начальник|директор|менеджер|инженер|лид|тимлид|разработчик|заместител|управляющ|координатор|аналитик|архитектор"
-    r"|бригадир|капитан|профессор|редактор|вед[ую]щ|старш|главн)"
+    r"(?=(?:[\w-]+ ){0,2}(?:руководител|начальник|директор|менеджер|инженер|лид|тимлид|разработчик|заместител|управляющ|координатор|аналитик"
+    r"|архитектор|бригадир|капитан|профессор|редактор|вед[ую]щ|старш|главн))[а-яё-]+(?: [а-яё-]+){0,3}?"
 )
+_ZH_TITLE = r"[一-鿿]{0,8}?(?:经理|主管|总监|组长|部长|主任|工程师|总裁|教授|院长|校长|店长|老师|医生|护士|律师|设计师|程序员)"
 # The name of a program before its version: not a room, a plan or a place.
 _PRODUCT = (
     r"(?P<topic>(?!(?:Room|Apartment|Apt|Suite|Floor|Level|Phase|Stage|Chapter|Tier|Plan|Class|Grade|Gate|Row|Seat|Area|Unit|Building|House|Section"
     r"|Page|Part|Step|Round|Team|Group|Zone|Line|Platform|Track|Lane|Season|Episode|Game|Over|About|Around|Nearly|Only|At|Under|Almost"
-    rf"|{_MONTHS})\b)(?=[a-z]{{0,2}}[A-Z])[A-Za-z][\w.+#-]{{1,25}})"
+    rf"|{_MONTHS})\b)(?-i:[a-z]{{0,2}}[A-Z])[\w.+#-]{{1,25}})"
 )
-_VERSION = (
-    r"(?:version )?v?(?P<value>\d+(?:\.\d+)*)(?![\w%,:/-]|\.\d)"
-    r"(?!\s*(?:st|nd|rd|th|years?|months?|weeks?|days?|hours?|minutes?|people|users|times|percent|am|pm|of|лет|год|дн|нед|месяц|час|чел|раз|мин)\w*)"
+_VERSION = r"(?:version )?v?(?P<value>\d+(?:\.\d+)*)"
+_DOTTED = r"(?:version )?v?(?P<value>\d+(?:\.\d+)+)"
+_OTHERS = r"(?:,? (?:and )?[A-Z][\w.+#-]{1,25} v?\d+(?:\.\d+)+)*(?: for (?:my|our|the) (?:\w+ )?(?:app|project|website|site|layout|styling|server))?"
+_TOPIC = r"(?P<topic>(?!(?:is|was|are|not|no|never|if)\b)[\w/-]{2,}(?: (?!(?:is|was|are|not|no|never|if)\b)[\w/-]+){0,3})"
+_DUE = r"(?:deadline|due date|launch(?: date)?|release(?: date)?)"
+_IS = (
+    r"(?: (?:is|will be)(?: now)?(?: on| by| set (?:to|for))?"
+    r"| (?:has been|was|is|got)(?: now| again)? (?:set (?:to|for)|moved to|pushed to|extended to|changed to))"
 )
-_TOPIC = r"(?P<topic>[\w][\w /-]{1,40}?)"
+_MOVED = r"(?:moved|pushed|shifted|postponed|rescheduled|extended|changed|delayed|brought forward)(?: back| out| up| forward)?"
+_FROM = rf"(?: from {_DATE})?"
 
-# (slot, pattern): the group "value", and where the slot's name ends in ":" the group "topic".
-_PATTERNS: tuple[tuple[str, str], ...] = (
-    ("name", rf"\b[Mm]y (?:full )?name(?:'s| is| is now) (?P<value>{_NAME})|\b[Cc]all me (?P<value2>{_NAME})"),
-    ("name", rf"\b[Мм]еня зовут (?P<value>{_RU_NAME})|我(?:的名字)?(?:叫|是叫)(?P<value2>[一-鿿]{{2,4}})"),
-    ("name", names.ENGLISH),
-    ("name", names.RUSSIAN),
-    ("name", names.CHINESE),
-    (
-        "home",
-        r"\b(?:I|[Ww]e)(?:'m| am| have|'ve|'re| are)? (?:now |just |currently |recently |still |finally )?"
-        rf"(?:live|living|moved|relocated)(?: back| permanently)? (?:in|to) (?P<value>{_PLACE})",
-    ),
-    (
-        "home",
-        rf"\b(?:I|[Ww]e)(?:'ve| have)? (?:just |recently )?(?:moved|relocated) from {_PLACE} to (?P<value>{_PLACE})",
-    ),
-    ("home", rf"\b[Яя] (?:теперь |сейчас )?(?:живу в|переехала? в) (?P<value>{_RU_NAME})"),
-    ("home", rf"我(?:们)?{_ZH_TIME}(?:住在|搬到了?|搬去了?)(?P<value>[一-鿿]{{2,8}}?)(?=[了，。,.！!]|$)"),
-    (
-        "employer",
-        r"\bI(?:'m| am| have|'ve)? (?:now |just |currently |recently )?"
-        rf"(?:work|working|started working|joined)(?: at| for)? (?P<value>{_PLACE})",
-    ),
-    (
-        "employer",
-        rf"\bI(?:'ve|’ve| have)?(?: just| recently| finally)? (?:got|gotten|landed|found|started) (?:a|my)(?: new)? job (?:at|with) (?P<value>{_PLACE})",
-    ),
-    (
-        "employer",
-        rf"\b[Яя] (?:теперь |сейчас |недавно )?(?:работаю|начала? работать|устроил(?:ся|ась)(?: на работу)?|переш(?:ёл|ел|ла)(?: на работу)?) в"
-        rf" (?P<value>{_RU_NAME})"
-        rf"|我{_ZH_TIME}在(?P<value2>[一-鿿A-Za-z]{{2,12}}?)(?:工作|上班)",
-    ),
-    (
-        "job_title",
-        r"\bmy (?:new )?(?:job )?title is (?P<value>[\w][\w -]{2,40})|\bI (?:now )?work as an? (?P<value2>[\w][\w -]{2,40})",
-    ),
-    (
-        "job_title",
-        r"\bмоя (?:новая )?должность\s*[—:-]\s*(?P<value>[\w][\w -]{2,40})|我的职位是(?P<value2>[一-鿿]{2,12})",
-    ),
-    (
-        "job_title",
-        r"\bI(?:'ve|’ve| have)?(?: just| recently| finally)? (?:was|got|been|am|have been)(?: just| recently| finally)? promoted to (?:an? |the )?"
-        rf"(?P<value>(?i:(?:[\w/&-]+ ){{0,4}}{_TITLE}(?: of (?:[\w&-]+ ?){{1,3}}?)?)){_END_OF_TITLE}",
-    ),
-    (
-        "job_title",
-        rf"\b[Мм]еня (?:недавно |только что |наконец )?повысили до (?P<value>(?=(?:[\w-]+ ){{0,2}}{_RU_TITLE})[а-яё-]+(?: [а-яё-]+){{0,3}}?)"
-        r"(?=\s*[,.!;]|\s*$|\s+(?:в|на|с|и|год|неделю|месяц|недавно|вчера|сегодня)\b)"
-        rf"|我{_ZH_TIME}(?:被)?(?:升职为|晋升为|提拔为|升任|升为)(?P<value2>[一-鿿]{{0,8}}?(?:经理|主管|总监|组长|部长|主任|工程师|总裁|教授|院长|校长|店长))(?=[了，。,.！!]|$)",
-    ),
-    ("birthday", rf"\b[Mm]y birthday(?:'s| is)(?: on)? (?P<value>{_DATE})|\bI was born on (?P<value2>{_DATE})"),
-    ("birthday", rf"\b[Мм]ой день рождения\s*[—:-]?\s*(?P<value>{_DATE})|我的生日是(?P<value2>{_DATE})"),
-    ("partner", rf"\b[Mm]y (?:wife|husband|partner|spouse)(?:'s name)?(?: is|,| is called) (?P<value>{_NAME})"),
-    (
-        "partner",
-        rf"\b[Мм]о(?:ю жену|его мужа) зовут (?P<value>{_RU_NAME})|我(?:妻子|丈夫|老公|老婆)叫(?P<value2>[一-鿿]{{2,4}})",
-    ),
-    ("timezone", r"\b[Mm]y time ?zone is (?P<value>(?:UTC|GMT)?[+-]?\d{0,2}:?\d{0,2}[\w/+-]*)"),
-    (
-        "language",
-        r"\b(?:[Mm]y (?:native |first )?language is|[Pp]lease (?:answer|reply|write) in) (?P<value>[A-Z][a-z]+)",
-    ),
-    ("email", r"\b[Mm]y (?:new |work |personal )?e-?mail(?: address)?(?: is|:) (?P<value>[\w.+-]+@[\w-]+\.[\w.-]*\w)"),
-    ("phone", r"\b[Mm]y (?:new )?(?:phone|mobile|cell)(?: number)?(?: is|:) (?P<value>\+?[\d][\d ()-]{5,}\d)"),
-    (
-        "deadline:",
-        rf"\b(?:[Tt]he |[Mm]y |[Oo]ur ){_TOPIC} (?:deadline|due date|launch(?: date)?|release(?: date)?)"
-        r"(?: is| was| has been| got| will be)?(?: now| again)?(?: on| by| set (?:to|for)| moved to| pushed to| extended to| changed to)?"
-        rf" (?P<value>{_DATE})",
-    ),
-    (
-        "deadline:",
-        r"\b(?:deadline|due date|launch(?: date)?|release(?: date)?) (?:for|of) (?:the |my |our )?"
-        rf"{_TOPIC}(?: is| was| has been| will be)?(?: now| again)?(?: on| by| set (?:to|for)| moved to| pushed to| extended to"
-        rf"| changed to)? (?P<value>{_DATE})",
-    ),
-    (
-        "deadline:",
-        rf"\b(?:[Tt]he |[Mm]y |[Oo]ur ){_TOPIC}(?: now)? (?:ends|is due|finishes|targets(?: completion)?)(?: on| by| for)? (?P<value>{_DATE})",
-    ),
-    (
-        "deadline:",
-        r"\b(?:[Tt]he|[Mm]y|[Oo]ur) (?:deadline|due date|launch date|release date)(?: is| was| has(?: just| now)? been|'s been|’s been| got)(?: just| now| again| officially)?"
-        r" (?:moved|pushed|shifted|postponed|rescheduled|extended|changed|delayed|brought forward)(?: back| out| up| forward)?"
-        rf"(?: from .{{3,25}}?)? (?:to|until|till) (?P<value>{_DATE})"
-        rf"|\b(?:[Tt]he|[Mm]y|[Oo]ur) (?:deadline|due date|launch date|release date) is now (?P<value2>{_DATE})",
-    ),
-    (
-        "deadline:",
-        r"\b(?:moved|pushed|shifted|postponed|rescheduled) (?:the |my |our )?"
-        rf"(?P<topic>(?!(?:back|from|out|up|forward)\b)[\w][\w /-]{{1,40}}?)(?: from .{{3,25}}?)? to (?P<value>{_DATE})",
-    ),
-    (
-        "deadline:",
-        rf"\b(?:[Сс]рок|[Зз]апуск|[Рр]елиз|[Дд]едлайн)\s*(?P<topic>[\w -]{{0,30}}?)\s*(?:перен[её]с\w+ на|сдвинули на|[—:-]|теперь)\s*(?P<value>{_DATE})",
-    ),
-    (
-        "deadline:",
-        rf"(?P<topic>[一-鿿]{{0,8}}?)(?:截止日期|上线时间|发布日期)(?:改到了?|推迟到了?|是|定在)(?P<value>{_DATE})",
-    ),
-    (
-        "version:",
-        r"\b(?:upgraded|updated|migrated|moved|switched)(?: our| the| my)? (?P<topic>[A-Z]?[\w.-]{1,25}) to (?:version )?v?(?P<value>\d+(?:\.\d+)+)",
-    ),
-    (
-        "version:",
-        rf"\b(?:I|[Ww]e)(?:'ve|’ve| have)?(?: just| recently| finally| now)? (?:upgraded|updated) to {_PRODUCT} {_VERSION}",
-    ),
-    (
-        "version:",
-        rf"\b(?:I|[Ww]e)(?:'ve|’ve| have)?(?: just| recently| finally| now)? (?:upgraded|updated)(?: our| the| my)? {_PRODUCT}(?: from v?[\d.]+)? to {_VERSION}",
-    ),
-    (
-        "version:",
-        rf"\b(?:[Яя]|[Мм]ы) (?:недавно |только что |уже )?(?:переш[её]?ли|перешёл|перешел|перешла|обновились|обновился|обновилась|мигрировали) (?:на|до) {_PRODUCT} {_VERSION}",
-    ),
-    (
-        "version:",
-        rf"我们?{_ZH_TIME}(?:升级|更新)到?了?\s*(?P<topic>[A-Z][\w.+#-]{{0,25}}?)\s*(?P<value>\d+(?:\.\d+)*)(?=[了，。,.！!]|$)",
-    ),
-    (
-        "version:",
-        r"\b(?:using|running|on) (?P<topic>[A-Z][\w-]{1,25}(?:\.js)?) (?:version )?v?(?P<value>\d+(?:\.\d+)+)",
-    ),
-    ("port:", r"\b(?P<topic>[\w-]{2,25}) (?:now )?(?:runs|listens|is running|is listening) on port (?P<value>\d{2,5})"),
+_I = rf"{plain.I_AND}(?:['’]m| am| are|['’]re)?"
+_I_HAVE = rf"{plain.I_AND}(?:['’]ve| have)?(?: just| recently| finally)?"
+_ADVERB = r"(?: now| currently| still| already| just| finally)?"
+_ZH_I = "我们?"
+
+# (slot, kind, form). Kinds: "state", which is true now, perhaps since a time; "event", which happened at a time; "plan",
+# which will be true at a time; "timeless"; and "zh-state", "zh-event" and "zh-plan" with {} for the time.
+_FORMS: tuple[tuple[str, str, str], ...] = (
+    ("name", "timeless", rf"my (?:full )?name(?:['’]s| is| is now) {_VALUE.format(_NAME)}(?:,? (?:and )?(?:i(?:['’]m| am) )?from {_CAPITALS})?"),
+    ("name", "timeless", rf"(?:please|you can|you may|just|everyone can|people can),? call me {_DAY_NAME}{_VALUE.format(_NAME)}"),
+    ("name", "timeless", rf"call me {_DAY_NAME}{_VALUE.format(f'(?-i:{names.ENGLISH})')}"),
+    ("name", "timeless", rf"i(?:['’]m| am) {_VALUE.format(f'(?-i:{names.ENGLISH})')}(?:,? from {_CAPITALS})?"),
+    ("name", "timeless", rf"меня зовут {_VALUE.format(_RU_NAME)}(?:,? (?:и )?я из {_RU_CAPITALS})?"),
+    ("name", "timeless", rf"(?:я(?: ?[—–-])?|это) {_VALUE.format(f'(?-i:{names.RUSSIAN})')}"),
+    ("name", "timeless", rf"我(?:的名字)?(?:叫|是|是叫){_VALUE.format(names.CHINESE)}"),
+    ("home", "state", rf"{_I}{_ADVERB} (?:live|living) in (?:the )?{_PLACE}"),
+    ("home", "event", rf"{_I_HAVE} (?:moved|relocated)(?: back| permanently)?(?: from (?:the )?{_CAPITALS})? to (?:the )?{_PLACE}"),
+    ("home", "state", rf"{plain.RU_I}(?: теперь| сейчас| всё ещё| по-прежнему)? (?:живу|жив[её]м) в {_RU_PLACE}"),
+    ("home", "event", rf"{plain.RU_I}(?: недавно| только что| наконец)? переехал[аи]?(?: из {_RU_CAPITALS})? в {_RU_PLACE}"),
+    ("home", "zh-state", rf"{_ZH_I}{{}}(?:居?住在){_ZH_PLACE}"),
+    ("home", "zh-event", rf"{_ZH_I}{{}}(?:(?:从[一-鿿]{{2,5}})?搬(?:到|去)了?){_ZH_PLACE}了?"),
+    ("employer", "state", rf"{_I}{_ADVERB} (?:work|working) (?:at|for) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?(?: in {_CAPITALS})?"),
+    ("employer", "event", rf"{_I_HAVE} (?:started working (?:at|for)|(?:got|landed|found|started) (?:a|my)(?: new)? job (?:at|with)) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?"),
+    ("employer", "event", rf"{_I_HAVE} joined {_ORGANISATION} as an? {plain.A_TITLE}"),
+    ("employer", "state", rf"я(?: теперь| сейчас)? работаю в {_RU_ORGANISATION}"),
+    ("employer", "event", rf"я(?: недавно)? (?:начала? работать|устроил(?:ся|ась) на работу) в {_RU_ORGANISATION}"),
+    ("employer", "zh-state", rf"我{{}}在{_ZH_ORGANISATION}(?:工作|上班)"),
+    ("employer", "zh-event", rf"我{{}}开始在{_ZH_ORGANISATION}(?:工作|上班)"),
+    ("job_title", "state", rf"my (?:new )?(?:job )?title is {_VALUE.format(plain.A_TITLE)}|i(?: now)? work as an? (?P<value2>{plain.A_TITLE})(?: (?:at|for) {_CAPITALS})?"),
+    ("job_title", "timeless", rf"моя (?:новая )?должность ?(?:[—:-] ?)?{_VALUE.format(_RU_TITLE)}|我的职位是(?P<value2>{_ZH_TITLE})"),
+    ("job_title", "event", rf"i(?:['’]ve| have)?(?: just| recently| finally)? (?:was|got|been|have been)(?: just| recently| finally)? promoted to (?:an? |the )?{_VALUE.format(plain.A_TITLE)}(?: at {_CAPITALS})?"),
+    ("job_title", "event", rf"меня (?:недавно |только что |наконец )?повысили до {_VALUE.format(_RU_TITLE)}"),
+    ("job_title", "zh-event", rf"我{{}}(?:被)?(?:升职为|晋升为|提拔为|升任|升为){_VALUE.format(_ZH_TITLE)}了?"),
+    ("birthday", "timeless", rf"my birthday(?:['’]s| is)(?: on)? {_VALUE.format(_DATE)}|i was born on (?P<value2>{_DATE})"),
+    ("birthday", "timeless", rf"мой день рождения ?(?:[—:-] ?)?{_VALUE.format(_DATE)}|我的生日是(?P<value2>{_DATE})"),
+    ("partner", "timeless", rf"my (?:wife|husband|partner|spouse)(?:['’]s name is| is called) {_VALUE.format(_NAME)}"),
+    ("partner", "timeless", rf"my (?:wife|husband|partner|spouse) is {_VALUE.format(f'(?-i:{names.ENGLISH})')}"),
+    ("partner", "timeless", rf"мо(?:ю жену|его мужа) зовут {_VALUE.format(_RU_NAME)}|我(?:妻子|丈夫|老公|老婆)叫(?P<value2>{names.CHINESE})"),
+    ("timezone", "timeless", rf"my time ?zone is {_VALUE.format(r'(?-i:(?:UTC|GMT)(?:[+-][0-9]{1,2}(?::[0-9]{2})?)?|[A-Z]{3,4}|[+-][0-9]{2}:?[0-9]{2}|[A-Z][a-z]+/[A-Z][A-Za-z_/]+)')}"),
+    ("language", "timeless", rf"(?:my (?:native |first )?language is|please (?:answer|reply|write) in) {_VALUE.format(f'(?-i:{_LANGUAGES})')}"),
+    ("email", "timeless", rf"my (?:new |work |personal )?e-?mail(?: address)?(?: is|:) {_VALUE.format(r'[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+[.][A-Za-z0-9_.-]*[A-Za-z0-9]')}"),
+    ("phone", "timeless", rf"my (?:new )?(?:phone|mobile|cell)(?: number)?(?: is|:) {_VALUE.format(r'[+]?[0-9][0-9 ()-]{5,}[0-9]')}"),
+    ("deadline:", "timeless", rf"(?:the |my |our ){_TOPIC} {_DUE}{_IS} {_VALUE.format(_DATE)}"),
+    ("deadline:", "timeless", rf"(?:the |my |our )?{_DUE} (?:for|of) (?:the |my |our )?{_TOPIC}{_IS} {_VALUE.format(_DATE)}"),
+    ("deadline:", "timeless", rf"(?:the |my |our ){_TOPIC}(?: now)? (?:ends|is due|finishes|targets(?: completion)?)(?: on| by| for)? {_VALUE.format(_DATE)}"),
+    ("deadline:", "timeless", rf"(?:the|my|our) {_DUE}(?: is| was| has(?: just| now)? been|['’]s been| got)?(?: just| now| again| officially)? {_MOVED}{_FROM} (?:to|until|till) {_VALUE.format(_DATE)}"),
+    ("deadline:", "timeless", rf"(?:the|my|our) {_DUE} is now (?:on )?{_VALUE.format(_DATE)}"),
+    ("deadline:", "timeless", rf"(?:i|we|they)(?:['’]ve| have)?(?: just)? (?:moved|pushed|shifted|postponed|rescheduled)(?: back)? (?:the |my |our )?(?P<topic>(?!(?:back|from|out|up|forward)\b)[\w][\w /-]{{1,40}}?){_FROM} to {_VALUE.format(_DATE)}"),
+    ("deadline:", "timeless", rf"(?:срок|запуск|релиз|дедлайн)\s*(?P<topic>[\w -]{{0,30}}?)\s*(?:перен[её]с\w+ на|сдвинули на|[—:-]|теперь)\s*{_VALUE.format(_DATE)}"),
+    ("deadline:", "timeless", rf"(?P<topic>[\w -]{{0,20}}?)(?:的)?(?:截止日期|上线时间|发布日期)(?:改到了?|推迟到了?|是|定在){_VALUE.format(_DATE)}"),
+    ("version:", "event", rf"{_I_HAVE}(?: now)? (?:upgraded|updated|migrated|moved|switched)(?: our| the| my)? (?P<topic>(?!to\b)[A-Z]?[\w.-]{{1,25}})(?: from v?[\d.]+)? to {_DOTTED}"),
+    ("version:", "event", rf"{_I_HAVE}(?: now)? (?:upgraded|updated) to {_PRODUCT} {_VERSION}"),
+    ("version:", "event", rf"{_I_HAVE}(?: now)? (?:upgraded|updated)(?: our| the| my)? {_PRODUCT}(?: from v?[\d.]+)? to {_VERSION}"),
+    ("version:", "event", rf"{plain.RU_I}(?: недавно| только что| уже)? (?:переш[её]?ли|переш[её]л|перешла|обновились|обновился|обновилась|мигрировали) (?:на|до) {_PRODUCT} {_VERSION}"),
+    ("version:", "zh-event", rf"{_ZH_I}{{}}(?:升级|更新)到?了?\s*(?P<topic>[A-Z][\w.+#-]{{0,25}}?)\s*{_VALUE.format(r'[0-9]+(?:[.][0-9]+)*')}了?"),
+    ("version:", "state", rf"(?:i|we)(?:['’]m| am|['’]re| are|['’]ve been| have been)?(?: currently| now)? (?:using|use|running|run|on) {_PRODUCT} {_DOTTED}{_OTHERS}"),
+    ("port:", "state", r"(?:the |our |my )?(?P<topic>[\w-]{2,25}) (?:now )?(?:runs|listens|is running|is listening) on port (?P<value>\d{2,5})"),
+    ("home", "plan", rf"{plain.I_AND}(?:['’]m| am|['’]re| are|['’]ll| will)?(?: be)? (?:moving|relocating|move|relocate|live|living) (?:in|to) (?:the )?{_PLACE}"),
+    ("employer", "plan", rf"i(?:['’]m| am|['’]ll| will)?(?: be)? (?:start working|starting work|working|work) (?:at|for) {_ORGANISATION}"),
+    ("employer", "plan", rf"i(?:['’]m| am|['’]ll| will)?(?: be)? (?:join|joining) {_ORGANISATION} as an? {plain.A_TITLE}"),
+    ("home", "plan", rf"{plain.RU_I} (?:переезжаю|переезжаем|перееду|переедем|буду жить|будем жить) в {_RU_PLACE}"),
+    ("employer", "plan", rf"я (?:выхожу на работу|буду работать) в {_RU_ORGANISATION}"),
+    ("home", "zh-plan", rf"{_ZH_I}{{}}(?:将|要|会|将要)(?:搬到|搬去|住在){_ZH_PLACE}"),
+    ("employer", "zh-plan", rf"我{{}}(?:将|要|会|将要)(?:加入|去){_ZH_ORGANISATION}(?:工作|上班)"),
 )
-# What will be true: only with its date.
-_PLANS: tuple[tuple[str, str], ...] = (
-    (
-        "home",
-        r"\b(?:I|[Ww]e)(?:'m|’m| am|'re|’re| are|'ll|’ll| will)?(?: be)? (?:moving|relocating|move|relocate|live|living) (?:in|to)"
-        rf" (?P<value>{_PLACE})",
-    ),
-    (
-        "employer",
-        r"\bI(?:'m|’m| am|'ll|’ll| will)?(?: be)? (?:join|joining|start|starting|work|working|start working|starting work)"
-        rf"(?: at| for)? (?P<value>{_PLACE})",
-    ),
-    (
-        "home",
-        rf"\b(?:[Яя]|[Мм]ы) (?:переезжаю|переезжаем|перееду|переедем|буду жить|будем жить) в (?P<value>{_RU_NAME})",
-    ),
-    ("employer", rf"\b[Яя] (?:выхожу на работу|буду работать|перехожу) в (?P<value>{_RU_NAME})"),
-    ("home", rf"我(?:们)?{_ZH_TIME}(?:将|要|会|将要)(?:搬到|搬去|住在)(?P<value>[一-鿿]{{2,8}}?)(?=[了，。,.！!]|$)"),
-    (
-        "employer",
-        rf"我{_ZH_TIME}(?:将|要|会|将要)(?:加入|去)(?P<value>[一-鿿A-Za-z]{{2,12}}?)(?=工作|上班|[了，。,.！!]|$)",
-    ),
-)
-# What people are called at or on, and no name.
-_NO_NAME = re.compile(
-    rf"(?:(?i:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tonight|tomorrow|later|back|soon|again|anytime|when|maybe|crazy|noon|morning|evening|christmas|easter)"
-    rf"|(?!April|June|May|August|Jan){_MONTHS}|{_MONTHS} \d|(?:April|June|May|August|January)(?= ?\d))\b"
-)
-# What people move to that is no place: a program, a team, a day. A capital inside a word is that of a program.
-_NO_PLACE = re.compile(
-    r"\b(?:(?:moved|moving|move|relocated) (?:back )?to|(?:live|living) in) (?:[A-Za-z]*[a-z][A-Z]\w*|[A-Z][A-Za-z]*(?:SQL|DB|OS|JS)\b|\w+\.\w+|[A-Z]\w*[\d+#]"
-    r"|(?:Linux|Ubuntu|Debian|Fedora|Arch|Windows|Mac|Android|Apple|Python|Rust|Go|Golang|Java|Kotlin|Swift|Ruby|Rails|Django|Flask|React|Vue|Angular"
-    r"|Svelte|Node|Deno|Bun|AWS|GCP|Tesla|Postgres|Oracle|Redis|Mongo|Cassandra|Kafka|Docker|Podman|Kubernetes|Terraform|Ansible|Git|Bitbucket|Jira|Confluence|Slack"
-    r"|Teams|Zoom|Discord|Telegram|Signal|Notion|Obsidian|Evernote|Gmail|Outlook|Chrome|Firefox|Safari|Brave|Edge|Vim|Neovim|Emacs|Azure|Google|Amazon"
-    r"|Heroku|Vercel|Netlify|Cloudflare|Spotify|Netflix|Mastodon|Bluesky|Sales|Marketing|Finance|Engineering|Support|Accounting|Legal|Product|Operations"
-    r"|Trello|Figma|Outlook|Photoshop|Asana|Linear|Miro|Canva|Word|PowerPoint|Todoist|Minecraft|Roblox|Fortnite|Skyrim|Sims|Hope|Hell|Heaven|Paradise|Fear|Narnia|Mordor|Gondor|Rivendell|Hogwarts|Westeros|Gotham|Wakanda|Hogsmeade|Atlantis|Research|Design|Team|Plan|Option|Chapter|Step|Version|Sprint|Scrum|Agile|Excel|Sheets|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
-    r"|January|February|March|April|May|June|July|August|September|October|November|December|Easter|Christmas)\b)"
-)
-_UNSURE = re.compile(
-    r"[?？]|\b(?:if|would|could|might|may be|maybe|perhaps|wish|want(?:ed)? to|used to|not|never|n't|n’t|imagine|suppose|planning|plan to"
-    r"|hope|thinking|considering (?:us|mov|switch|upgrad|join|chang|work)ing)\b|\b(?:если|бы|может|хочу|хотел|раньше|не|никогда|думаю)\b|如果|可能|也许|想要|以前|没有|不",
-    re.IGNORECASE,
-)
-_CORRECTED = re.compile(r"^(?:correction: |no, )?not (?:in |at )?[A-Z]\w+,(?= )", re.IGNORECASE)
+# What is said of a time before the statement, and after it.
+_TIMES = {
+    "state": (plain.SINCE, rf"(?:(?P<time>{plain.SINCE})|{plain.NOW})"),
+    "event": (plain.AT, rf"(?:(?P<time>{plain.AT})|{plain.NOW})"),
+    "plan": (plain.AT, rf"(?P<time>{plain.AT})"),
+}
 # Words that refer to something else. Two sentences with "it" may be about different things, so neither ends the other.
 _POINTERS = frozenset(
     re.findall(
@@ -239,18 +160,22 @@ _POINTERS = frozenset(
         "ours он она оно они его её ее их это этот эта то тот та всё все 它 他 她 这 那 这个 那个",
     )
 )
-#: The connection of two statements in one sentence.
-CONNECTION = re.compile(
-    r"\s*[,;，；、]?\s+(?:and|but|и|а|но)\s+|\s*[,;]\s+|\s*[，；、]\s*(?:而且|并且)?|而且|并且", re.IGNORECASE
-)
-_TRAILING = re.compile(r"\s+(?:and|but|so|because|since|where|with|when|for|in|at|now|и|но|потому)\b.*$")
+#: The connection of two clauses in one sentence.
+CONNECTION = re.compile(r"\s*[,;，；、]?\s+(?:and|but|so|и|а|но)\s+|\s*[,;:!]\s+|\s*[，；、]\s*(?:而且|并且)?|而且|并且", re.IGNORECASE)
+_ITEM = re.compile(r"\s*(?:[-•]\s+)?")
+_PROGRAM = re.compile(r"^(?: {4}|\t)", re.MULTILINE)
+_ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
+_MAX_CHARACTERS = 600
+_MAX_SENTENCES = 8
+_MAX_CLAUSES = 6
 
 
 @frozen
 class Stated:
-    """The slot and the value that characters ``start`` to ``end`` of a sentence state: ``said``.
+    """The slot and the value that characters ``start`` to ``end`` of a text state: ``said``.
 
-    ``is_planned``: it says what will be true.
+    ``time``: the words that say when; empty if there are none. ``is_event``: it happened then; otherwise it is so since
+    then. ``is_planned``: it says what will be true.
     """
 
     slot: str
@@ -258,62 +183,41 @@ class Stated:
     start: int
     end: int
     said: str
+    time: str = ""
+    is_event: bool = False
     is_planned: bool = False
 
 
 def slot_of(text: str) -> tuple[str, str] | None:
-    """Return the slot and the value that a sentence states; None if it does not clearly state one."""
+    """Return the slot and the value that a text states; None if it does not clearly state one."""
     found = stated_in(text)
     return None if found is None or found.is_planned else (found.slot, found.value)
 
 
 def stated_in(text: str) -> Stated | None:
-    """Return what a sentence states, also if it is only planned; None if it does not clearly state a slot."""
-    if _UNSURE.search(_CORRECTED.sub("", text)):
-        return None
-    planned = {False: _compiled(), True: _compiled_plans()}
-    found = ((is_planned, item) for is_planned, patterns in planned.items() for item in patterns)
-    for is_planned, (slot, pattern) in found:
-        match = next((match for match in pattern.finditer(text) if _is_stated(text, slot, match)), None)
-        if match is None:
-            continue
-        groups, value = match.groupdict(), _value(match)
-        name = slot
-        if slot.endswith(":"):
-            topic = normalised(groups.get("topic") or "").strip(" -:") or "main"
-            if topic in _POINTERS:
-                continue
-            name = f"{slot}{topic}"
-        return Stated(name, value, *match.span(), match[0], is_planned)
-    return None
+    """Return the first that a text states, also if it is only planned; None if it does not clearly state a slot."""
+    return next(iter(all_stated_in(text)), None)
 
 
-def _value(match: re.Match[str]) -> str:
-    """Return the value that a match states, without the words that follow it."""
-    return _TRAILING.sub("", match[_group(match)].strip(" ,.;:")).strip()
+@lru_cache(256)
+def all_stated_in(text: str) -> tuple[Stated, ...]:
+    """Return everything that a whole message states; nothing if any part of it is of a form that is not known.
 
-
-def _group(match: re.Match[str]) -> str:
-    return "value" if match.groupdict().get("value") else "value2"
-
-
-def _is_stated(text: str, slot: str, match: re.Match[str]) -> bool:
-    """Return whether a match is the speaker's own statement, and its value may be one of the slot."""
-    value, (start, end) = _value(match), match.span(_group(match))
-    if not value or (slot == "home" and _NO_PLACE.search(match[0])) or (slot == "name" and not _is_name(match, value)):
-        return False
-    is_last = end == match.end()  # only then words after the value are part of the match
-    return is_own_statement(text, match.start(), start + len(value) if is_last else match.end(), slot=slot)
-
-
-def _is_name(match: re.Match[str], value: str) -> bool:
-    """Return whether a value may be a name: no day or month, and after "call me" a name that is common, or asked for."""
-    if _NO_NAME.match(value):
-        return False
-    is_asked = re.search(
-        r"(?:please|you can|you may|just|everyone can|people can)[ ,]*$", match.string[: match.start()], re.IGNORECASE
-    )
-    return not match[0].lower().startswith("call me") or is_asked is not None or names.is_common(value)
+    Nothing, too, if it states two values of a slot.
+    """
+    if len(text) > _MAX_CHARACTERS or _PROGRAM.search(text):
+        return ()
+    found: list[Stated] = []
+    place = count = 0
+    for count, sentence in enumerate(sentences(text), 1):
+        clauses = _clauses_of(sentence)
+        if clauses is None or count > _MAX_SENTENCES or not _ITEM.fullmatch(text, place, sentence.start):
+            return ()
+        found += clauses
+        place = sentence.end
+    values = {(item.slot, normalised(item.value)): item for item in reversed(found)}
+    is_one_each = len({slot for slot, _ in values}) == len(values)
+    return tuple(reversed(values.values())) if is_one_each and not text[place:].strip() else ()
 
 
 def statements(text: str) -> tuple[str, ...]:
@@ -322,22 +226,99 @@ def statements(text: str) -> tuple[str, ...]:
     "My name is Ada and I live in Paris" states two. Each part reaches to the next one, so that only the connecting
     words between them are left out.
     """
-    parts, start = [], 0
-    for place in sorted({match.start() for _, pattern in _compiled() for match in pattern.finditer(text)}):
-        before = [cut for cut in CONNECTION.finditer(text, start) if cut.start() > start and cut.end() <= place]
-        if before and slot_of(text[start : before[-1].start()]):
-            parts.append(text[start : before[-1].start()])
-            start = before[-1].end()
-    parts.append(text[start:])
-    stated = {found[0] for part in parts if (found := slot_of(part))}
-    return tuple(parts) if len(stated) == len(parts) else (text,)
+    found = [item for item in all_stated_in(text) if not item.is_planned]
+    if len(found) < 2:  # noqa: PLR2004  # two statements
+        return (text,)
+    starts = [0, *(item.start for item in found[1:])]
+    ends = [*(item.end for item in found[:-1]), len(text)]
+    parts = tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
+    return parts if [slot_of(part) for part in parts] == [(item.slot, item.value) for item in found] else (text,)
+
+
+def _clauses_of(sentence: Sentence) -> list[Stated] | None:
+    """Return what the clauses of a sentence state, with their places in its message; None if one is not known."""
+    text = plain.without_end(sentence.text)
+    cuts = [*CONNECTION.finditer(text)]
+    if len(cuts) >= _MAX_CLAUSES:
+        return None
+    begins, ends = [0, *(cut.end() for cut in cuts)], [*(cut.start() for cut in cuts), len(text)]
+    found = _parsed(text, begins, ends)
+    if found is None:
+        return None
+    return [evolve(item, start=item.start + sentence.start, end=item.end + sentence.start) for item in found]
+
+
+def _parsed(text: str, begins: list[int], ends: list[int]) -> list[Stated] | None:
+    """Return what clauses state that begin and end at these places; a clause is as long as it can be."""
+    if not begins:
+        return []
+    for count in range(len(begins), 0, -1):
+        start, end = begins[0], ends[count - 1]
+        clause = text[start:end]
+        stated = _stated(clause)
+        if stated is None and not plain.is_beside(clause):
+            continue
+        rest = _parsed(text, begins[count:], ends[count:])
+        if rest is not None:
+            place = [] if stated is None else [evolve(stated, start=start, end=end)]
+            return [*place, *rest]
+    return None
+
+
+def _stated(clause: str) -> Stated | None:
+    """Return what a clause states that has one of the plain forms as a whole."""
+    for slot, kind, pattern in _compiled():
+        match = pattern.fullmatch(clause)
+        if match is None:
+            continue
+        groups = match.groupdict()
+        value = (groups.get("value") or groups["value2"]).strip(" ,.«»")
+        topic = normalised(groups.get("topic") or "").strip(" -:") or "main"
+        if not _is_plausible(slot, value, groups.get("where")) or (slot.endswith(":") and topic in _POINTERS):
+            continue
+        is_event, is_planned = kind.endswith("event"), kind.endswith("plan")
+        time = groups.get("time") or groups.get("before") or ""
+        name = f"{slot}{topic}" if slot.endswith(":") else slot
+        return Stated(name, value, 0, len(clause), clause, time, is_event, is_planned)
+    return None
+
+
+def _is_plausible(slot: str, value: str, where: str | None) -> bool:
+    """Return whether a value has the form of one of its slot: a home is a known place, an employer none, a date a day."""
+    if slot == "home":
+        return is_place(value)
+    if slot in {"birthday", "deadline:"}:
+        return resolve(value, _ANY_DAY) is not None
+    return slot != "employer" or (not is_place(value) and (where is None or is_place(where)))
 
 
 @cache
-def _compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((slot, re.compile(pattern)) for slot, pattern in _PATTERNS)
+def _compiled() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+    return tuple(
+        (slot, kind, re.compile(pattern, re.IGNORECASE))
+        for slot, kind, form in _FORMS
+        for pattern in _with_times(kind, form)
+    )
 
 
-@cache
-def _compiled_plans() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((slot, re.compile(pattern)) for slot, pattern in _PLANS)
+def _with_times(kind: str, form: str) -> Iterator[str]:
+    """Yield the patterns of a form: with a time before it or after it, or, unless it is a plan, without one."""
+    lead = rf"(?:{plain.LEAD})*"
+    if kind.startswith("zh-"):
+        yield rf"{lead}(?P<before>{plain.ZH_AT})[，,]?{form.replace('{}', f'{plain.ZH_NOW}?')}"
+        yield lead + form.replace("{}", rf"{plain.ZH_NOW}?(?P<time>{plain.ZH_AT}){plain.ZH_NOW}?")
+        if kind != "zh-plan":
+            yield lead + form.replace("{}", f"(?:{plain.ZH_NOW})?")
+        return
+    if kind == "timeless":
+        yield rf"{lead}(?:{form})"
+        return
+    before, after = _TIMES[kind]
+    company = rf",? {plain.COMPANY}"
+    yield rf"{lead}(?P<before>{before}),? (?:{form})(?:{company})?"
+    if kind == "state":
+        yield rf"{lead}{plain.STILL},? (?:{form})(?:{company})?"
+    yield rf"{lead}(?:{form}),? {after}(?:{company})?"
+    yield rf"{lead}(?:{form}){company},? {after}"
+    if kind != "plan":
+        yield rf"{lead}(?:{form})(?:{company})?"
