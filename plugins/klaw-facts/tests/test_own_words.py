@@ -51,7 +51,14 @@ PLAIN = {
 }
 VALUES = {"home": "Graz", "employer": "Grazer", "name": "Graz"}
 TAILS = {
-    "home": ("", " now", " with my two kids", " with my wife for three years now", " and I like it", ", it is cold there"),
+    "home": (
+        "",
+        " now",
+        " with my two kids",
+        " with my wife for three years now",
+        " and I like it",
+        ", it is cold there",
+    ),
     "employer": ("", " as an engineer", " now", " and I like it"),
     "name": ("", " and I need help", ", I am new here"),
 }

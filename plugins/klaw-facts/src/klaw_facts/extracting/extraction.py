@@ -362,9 +362,7 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     )
 
 
-def begin_in(
-    content: str, place: tuple[int, int], when: str | None, said_at: datetime
-) -> tuple[Begin, Stated | None]:
+def begin_in(content: str, place: tuple[int, int], when: str | None, said_at: datetime) -> tuple[Begin, Stated | None]:
     """Return what a part of a message states, and since when that is true; ``when``: the words that may say it.
 
     A plan without a date, and a statement with a date that cannot be read, state nothing.

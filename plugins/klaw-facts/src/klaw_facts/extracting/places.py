@@ -23,7 +23,7 @@ _LONGEST = 6
 
 
 def is_place(text: str) -> bool:
-    """Return whether a text is the name of a known place, or of something in one: "Hull", "Salem, Oregon", 上海浦东区."""
+    """Return whether a text is the name of a known place, or of a part of one: "Hull", 上海浦东区."""
     if _CHINESE.search(text):
         return _is_in_china(text)
     first, *rest = (part.strip() for part in text.split(","))

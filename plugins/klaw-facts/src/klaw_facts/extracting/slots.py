@@ -62,7 +62,9 @@ _RU_TITLE = (
     r"(?=(?:[\w-]+ ){0,2}(?:руководител|начальник|директор|менеджер|инженер|лид|тимлид|разработчик|заместител|управляющ|координатор|аналитик"
     r"|архитектор|бригадир|капитан|профессор|редактор|вед[ую]щ|старш|главн))[а-яё-]+(?: [а-яё-]+){0,3}?"
 )
-_ZH_TITLE = r"[一-鿿]{0,8}?(?:经理|主管|总监|组长|部长|主任|工程师|总裁|教授|院长|校长|店长|老师|医生|护士|律师|设计师|程序员)"
+_ZH_TITLE = (
+    r"[一-鿿]{0,8}?(?:经理|主管|总监|组长|部长|主任|工程师|总裁|教授|院长|校长|店长|老师|医生|护士|律师|设计师|程序员)"
+)
 # The name of a program before its version: not a room, a plan or a place.
 _PRODUCT = (
     r"(?P<topic>(?!(?:Room|Apartment|Apt|Suite|Floor|Level|Phase|Stage|Chapter|Tier|Plan|Class|Grade|Gate|Row|Seat|Area|Unit|Building|House|Section"
@@ -72,7 +74,9 @@ _PRODUCT = (
 _VERSION = r"(?:version )?v?(?P<value>\d+(?:\.\d+)*)"
 _DOTTED = r"(?:version )?v?(?P<value>\d+(?:\.\d+)+)"
 _OTHERS = r"(?:,? (?:and )?[A-Z][\w.+#-]{1,25} v?\d+(?:\.\d+)+)*(?: for (?:my|our|the) (?:\w+ )?(?:app|project|website|site|layout|styling|server))?"
-_TOPIC = r"(?P<topic>(?!(?:is|was|are|not|no|never|if)\b)[\w/-]{2,}(?: (?!(?:is|was|are|not|no|never|if)\b)[\w/-]+){0,3})"
+_TOPIC = (
+    r"(?P<topic>(?!(?:is|was|are|not|no|never|if)\b)[\w/-]{2,}(?: (?!(?:is|was|are|not|no|never|if)\b)[\w/-]+){0,3})"
+)
 _DUE = r"(?:deadline|due date|launch(?: date)?|release(?: date)?)"
 _IS = (
     r"(?: (?:is|will be)(?: now)?(?: on| by| set (?:to|for))?"
@@ -89,58 +93,178 @@ _ZH_I = "我们?"
 # (slot, kind, form). Kinds: "state", which is true now, perhaps since a time; "event", which happened at a time; "plan",
 # which will be true at a time; "timeless"; and "zh-state", "zh-event" and "zh-plan" with {} for the time.
 _FORMS: tuple[tuple[str, str, str], ...] = (
-    ("name", "timeless", rf"my (?:full )?name(?:['’]s| is| is now) {_VALUE.format(_NAME)}(?:,? (?:and )?(?:i(?:['’]m| am) )?from {_CAPITALS})?"),
-    ("name", "timeless", rf"(?:please|you can|you may|just|everyone can|people can),? call me {_DAY_NAME}{_VALUE.format(_NAME)}"),
+    (
+        "name",
+        "timeless",
+        rf"my (?:full )?name(?:['’]s| is| is now) {_VALUE.format(_NAME)}(?:,? (?:and )?(?:i(?:['’]m| am) )?from {_CAPITALS})?",
+    ),
+    (
+        "name",
+        "timeless",
+        rf"(?:please|you can|you may|just|everyone can|people can),? call me {_DAY_NAME}{_VALUE.format(_NAME)}",
+    ),
     ("name", "timeless", rf"call me {_DAY_NAME}{_VALUE.format(f'(?-i:{names.ENGLISH})')}"),
     ("name", "timeless", rf"i(?:['’]m| am) {_VALUE.format(f'(?-i:{names.ENGLISH})')}(?:,? from {_CAPITALS})?"),
     ("name", "timeless", rf"меня зовут {_VALUE.format(_RU_NAME)}(?:,? (?:и )?я из {_RU_CAPITALS})?"),
     ("name", "timeless", rf"(?:я(?: ?[—–-])?|это) {_VALUE.format(f'(?-i:{names.RUSSIAN})')}"),
     ("name", "timeless", rf"我(?:的名字)?(?:叫|是|是叫){_VALUE.format(names.CHINESE)}"),
     ("home", "state", rf"{_I}{_ADVERB} (?:live|living) in (?:the )?{_PLACE}"),
-    ("home", "event", rf"{_I_HAVE} (?:moved|relocated)(?: back| permanently)?(?: from (?:the )?{_CAPITALS})? to (?:the )?{_PLACE}"),
+    (
+        "home",
+        "event",
+        rf"{_I_HAVE} (?:moved|relocated)(?: back| permanently)?(?: from (?:the )?{_CAPITALS})? to (?:the )?{_PLACE}",
+    ),
     ("home", "state", rf"{plain.RU_I}(?: теперь| сейчас| всё ещё| по-прежнему)? (?:живу|жив[её]м) в {_RU_PLACE}"),
-    ("home", "event", rf"{plain.RU_I}(?: недавно| только что| наконец)? переехал[аи]?(?: из {_RU_CAPITALS})? в {_RU_PLACE}"),
+    (
+        "home",
+        "event",
+        rf"{plain.RU_I}(?: недавно| только что| наконец)? переехал[аи]?(?: из {_RU_CAPITALS})? в {_RU_PLACE}",
+    ),
     ("home", "zh-state", rf"{_ZH_I}{{}}(?:居?住在){_ZH_PLACE}"),
     ("home", "zh-event", rf"{_ZH_I}{{}}(?:(?:从[一-鿿]{{2,5}})?搬(?:到|去)了?){_ZH_PLACE}了?"),
-    ("employer", "state", rf"{_I}{_ADVERB} (?:work|working) (?:at|for) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?(?: in {_CAPITALS})?"),
-    ("employer", "event", rf"{_I_HAVE} (?:started working (?:at|for)|(?:got|landed|found|started) (?:a|my)(?: new)? job (?:at|with)) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?"),
+    (
+        "employer",
+        "state",
+        rf"{_I}{_ADVERB} (?:work|working) (?:at|for) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?(?: in {_CAPITALS})?",
+    ),
+    (
+        "employer",
+        "event",
+        rf"{_I_HAVE} (?:started working (?:at|for)|(?:got|landed|found|started) (?:a|my)(?: new)? job (?:at|with)) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?",
+    ),
     ("employer", "event", rf"{_I_HAVE} joined {_ORGANISATION} as an? {plain.A_TITLE}"),
     ("employer", "state", rf"я(?: теперь| сейчас)? работаю в {_RU_ORGANISATION}"),
     ("employer", "event", rf"я(?: недавно)? (?:начала? работать|устроил(?:ся|ась) на работу) в {_RU_ORGANISATION}"),
     ("employer", "zh-state", rf"我{{}}在{_ZH_ORGANISATION}(?:工作|上班)"),
     ("employer", "zh-event", rf"我{{}}开始在{_ZH_ORGANISATION}(?:工作|上班)"),
-    ("job_title", "state", rf"my (?:new )?(?:job )?title is {_VALUE.format(plain.A_TITLE)}|i(?: now)? work as an? (?P<value2>{plain.A_TITLE})(?: (?:at|for) {_CAPITALS})?"),
-    ("job_title", "timeless", rf"моя (?:новая )?должность ?(?:[—:-] ?)?{_VALUE.format(_RU_TITLE)}|我的职位是(?P<value2>{_ZH_TITLE})"),
-    ("job_title", "event", rf"i(?:['’]ve| have)?(?: just| recently| finally)? (?:was|got|been|have been)(?: just| recently| finally)? promoted to (?:an? |the )?{_VALUE.format(plain.A_TITLE)}(?: at {_CAPITALS})?"),
+    (
+        "job_title",
+        "state",
+        rf"my (?:new )?(?:job )?title is {_VALUE.format(plain.A_TITLE)}|i(?: now)? work as an? (?P<value2>{plain.A_TITLE})(?: (?:at|for) {_CAPITALS})?",
+    ),
+    (
+        "job_title",
+        "timeless",
+        rf"моя (?:новая )?должность ?(?:[—:-] ?)?{_VALUE.format(_RU_TITLE)}|我的职位是(?P<value2>{_ZH_TITLE})",
+    ),
+    (
+        "job_title",
+        "event",
+        rf"i(?:['’]ve| have)?(?: just| recently| finally)? (?:was|got|been|have been)(?: just| recently| finally)? promoted to (?:an? |the )?{_VALUE.format(plain.A_TITLE)}(?: at {_CAPITALS})?",
+    ),
     ("job_title", "event", rf"меня (?:недавно |только что |наконец )?повысили до {_VALUE.format(_RU_TITLE)}"),
     ("job_title", "zh-event", rf"我{{}}(?:被)?(?:升职为|晋升为|提拔为|升任|升为){_VALUE.format(_ZH_TITLE)}了?"),
-    ("birthday", "timeless", rf"my birthday(?:['’]s| is)(?: on)? {_VALUE.format(_DATE)}|i was born on (?P<value2>{_DATE})"),
+    (
+        "birthday",
+        "timeless",
+        rf"my birthday(?:['’]s| is)(?: on)? {_VALUE.format(_DATE)}|i was born on (?P<value2>{_DATE})",
+    ),
     ("birthday", "timeless", rf"мой день рождения ?(?:[—:-] ?)?{_VALUE.format(_DATE)}|我的生日是(?P<value2>{_DATE})"),
     ("partner", "timeless", rf"my (?:wife|husband|partner|spouse)(?:['’]s name is| is called) {_VALUE.format(_NAME)}"),
     ("partner", "timeless", rf"my (?:wife|husband|partner|spouse) is {_VALUE.format(f'(?-i:{names.ENGLISH})')}"),
-    ("partner", "timeless", rf"мо(?:ю жену|его мужа) зовут {_VALUE.format(_RU_NAME)}|我(?:妻子|丈夫|老公|老婆)叫(?P<value2>{names.CHINESE})"),
-    ("timezone", "timeless", rf"my time ?zone is {_VALUE.format(r'(?-i:(?:UTC|GMT)(?:[+-][0-9]{1,2}(?::[0-9]{2})?)?|[A-Z]{3,4}|[+-][0-9]{2}:?[0-9]{2}|[A-Z][a-z]+/[A-Z][A-Za-z_/]+)')}"),
-    ("language", "timeless", rf"(?:my (?:native |first )?language is|please (?:answer|reply|write) in) {_VALUE.format(f'(?-i:{_LANGUAGES})')}"),
-    ("email", "timeless", rf"my (?:new |work |personal )?e-?mail(?: address)?(?: is|:) {_VALUE.format(r'[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+[.][A-Za-z0-9_.-]*[A-Za-z0-9]')}"),
-    ("phone", "timeless", rf"my (?:new )?(?:phone|mobile|cell)(?: number)?(?: is|:) {_VALUE.format(r'[+]?[0-9][0-9 ()-]{5,}[0-9]')}"),
+    (
+        "partner",
+        "timeless",
+        rf"мо(?:ю жену|его мужа) зовут {_VALUE.format(_RU_NAME)}|我(?:妻子|丈夫|老公|老婆)叫(?P<value2>{names.CHINESE})",
+    ),
+    (
+        "timezone",
+        "timeless",
+        rf"my time ?zone is {_VALUE.format(r'(?-i:(?:UTC|GMT)(?:[+-][0-9]{1,2}(?::[0-9]{2})?)?|[A-Z]{3,4}|[+-][0-9]{2}:?[0-9]{2}|[A-Z][a-z]+/[A-Z][A-Za-z_/]+)')}",
+    ),
+    (
+        "language",
+        "timeless",
+        rf"(?:my (?:native |first )?language is|please (?:answer|reply|write) in) {_VALUE.format(f'(?-i:{_LANGUAGES})')}",
+    ),
+    (
+        "email",
+        "timeless",
+        rf"my (?:new |work |personal )?e-?mail(?: address)?(?: is|:) {_VALUE.format(r'[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+[.][A-Za-z0-9_.-]*[A-Za-z0-9]')}",
+    ),
+    (
+        "phone",
+        "timeless",
+        rf"my (?:new )?(?:phone|mobile|cell)(?: number)?(?: is|:) {_VALUE.format(r'[+]?[0-9][0-9 ()-]{5,}[0-9]')}",
+    ),
     ("deadline:", "timeless", rf"(?:the |my |our ){_TOPIC} {_DUE}{_IS} {_VALUE.format(_DATE)}"),
-    ("deadline:", "timeless", rf"(?:the |my |our )?{_DUE} (?:for|of) (?:the |my |our )?{_TOPIC}{_IS} {_VALUE.format(_DATE)}"),
-    ("deadline:", "timeless", rf"(?:the |my |our ){_TOPIC}(?: now)? (?:ends|is due|finishes|targets(?: completion)?)(?: on| by| for)? {_VALUE.format(_DATE)}"),
-    ("deadline:", "timeless", rf"(?:the|my|our) {_DUE}(?: is| was| has(?: just| now)? been|['’]s been| got)?(?: just| now| again| officially)? {_MOVED}{_FROM} (?:to|until|till) {_VALUE.format(_DATE)}"),
+    (
+        "deadline:",
+        "timeless",
+        rf"(?:the |my |our )?{_DUE} (?:for|of) (?:the |my |our )?{_TOPIC}{_IS} {_VALUE.format(_DATE)}",
+    ),
+    (
+        "deadline:",
+        "timeless",
+        rf"(?:the |my |our ){_TOPIC}(?: now)? (?:ends|is due|finishes|targets(?: completion)?)(?: on| by| for)? {_VALUE.format(_DATE)}",
+    ),
+    (
+        "deadline:",
+        "timeless",
+        rf"(?:the|my|our) {_DUE}(?: is| was| has(?: just| now)? been|['’]s been| got)?(?: just| now| again| officially)? {_MOVED}{_FROM} (?:to|until|till) {_VALUE.format(_DATE)}",
+    ),
     ("deadline:", "timeless", rf"(?:the|my|our) {_DUE} is now (?:on )?{_VALUE.format(_DATE)}"),
-    ("deadline:", "timeless", rf"(?:i|we|they)(?:['’]ve| have)?(?: just)? (?:moved|pushed|shifted|postponed|rescheduled)(?: back)? (?:the |my |our )?(?P<topic>(?!(?:back|from|out|up|forward)\b)[\w][\w /-]{{1,40}}?){_FROM} to {_VALUE.format(_DATE)}"),
-    ("deadline:", "timeless", rf"(?:срок|запуск|релиз|дедлайн)\s*(?P<topic>[\w -]{{0,30}}?)\s*(?:перен[её]с\w+ на|сдвинули на|[—:-]|теперь)\s*{_VALUE.format(_DATE)}"),
-    ("deadline:", "timeless", rf"(?P<topic>[\w -]{{0,20}}?)(?:的)?(?:截止日期|上线时间|发布日期)(?:改到了?|推迟到了?|是|定在){_VALUE.format(_DATE)}"),
-    ("version:", "event", rf"{_I_HAVE}(?: now)? (?:upgraded|updated|migrated|moved|switched)(?: our| the| my)? (?P<topic>(?!to\b)[A-Z]?[\w.-]{{1,25}})(?: from v?[\d.]+)? to {_DOTTED}"),
+    (
+        "deadline:",
+        "timeless",
+        rf"(?:i|we|they)(?:['’]ve| have)?(?: just)? (?:moved|pushed|shifted|postponed|rescheduled)(?: back)? (?:the |my |our )?(?P<topic>(?!(?:back|from|out|up|forward)\b)[\w][\w /-]{{1,40}}?){_FROM} to {_VALUE.format(_DATE)}",
+    ),
+    (
+        "deadline:",
+        "timeless",
+        rf"(?:срок|запуск|релиз|дедлайн)\s*(?P<topic>[\w -]{{0,30}}?)\s*(?:перен[её]с\w+ на|сдвинули на|[—:-]|теперь)\s*{_VALUE.format(_DATE)}",
+    ),
+    (
+        "deadline:",
+        "timeless",
+        rf"(?P<topic>[\w -]{{0,20}}?)(?:的)?(?:截止日期|上线时间|发布日期)(?:改到了?|推迟到了?|是|定在){_VALUE.format(_DATE)}",
+    ),
+    (
+        "version:",
+        "event",
+        rf"{_I_HAVE}(?: now)? (?:upgraded|updated|migrated|moved|switched)(?: our| the| my)? (?P<topic>(?!to\b)[A-Z]?[\w.-]{{1,25}})(?: from v?[\d.]+)? to {_DOTTED}",
+    ),
     ("version:", "event", rf"{_I_HAVE}(?: now)? (?:upgraded|updated) to {_PRODUCT} {_VERSION}"),
-    ("version:", "event", rf"{_I_HAVE}(?: now)? (?:upgraded|updated)(?: our| the| my)? {_PRODUCT}(?: from v?[\d.]+)? to {_VERSION}"),
-    ("version:", "event", rf"{plain.RU_I}(?: недавно| только что| уже)? (?:переш[её]?ли|переш[её]л|перешла|обновились|обновился|обновилась|мигрировали) (?:на|до) {_PRODUCT} {_VERSION}"),
-    ("version:", "zh-event", rf"{_ZH_I}{{}}(?:升级|更新)到?了?\s*(?P<topic>[A-Z][\w.+#-]{{0,25}}?)\s*{_VALUE.format(r'[0-9]+(?:[.][0-9]+)*')}了?"),
-    ("version:", "state", rf"(?:i|we)(?:['’]m| am|['’]re| are|['’]ve been| have been)?(?: currently| now)? (?:using|use|running|run|on) {_PRODUCT} {_DOTTED}{_OTHERS}"),
-    ("port:", "state", r"(?:the |our |my )?(?P<topic>[\w-]{2,25}) (?:now )?(?:runs|listens|is running|is listening) on port (?P<value>\d{2,5})"),
-    ("home", "plan", rf"{plain.I_AND}(?:['’]m| am|['’]re| are|['’]ll| will)?(?: be)? (?:moving|relocating|move|relocate|live|living) (?:in|to) (?:the )?{_PLACE}"),
-    ("employer", "plan", rf"i(?:['’]m| am|['’]ll| will)?(?: be)? (?:start working|starting work|working|work) (?:at|for) {_ORGANISATION}"),
-    ("employer", "plan", rf"i(?:['’]m| am|['’]ll| will)?(?: be)? (?:join|joining) {_ORGANISATION} as an? {plain.A_TITLE}"),
+    (
+        "version:",
+        "event",
+        rf"{_I_HAVE}(?: now)? (?:upgraded|updated)(?: our| the| my)? {_PRODUCT}(?: from v?[\d.]+)? to {_VERSION}",
+    ),
+    (
+        "version:",
+        "event",
+        rf"{plain.RU_I}(?: недавно| только что| уже)? (?:переш[её]?ли|переш[её]л|перешла|обновились|обновился|обновилась|мигрировали) (?:на|до) {_PRODUCT} {_VERSION}",
+    ),
+    (
+        "version:",
+        "zh-event",
+        rf"{_ZH_I}{{}}(?:升级|更新)到?了?\s*(?P<topic>[A-Z][\w.+#-]{{0,25}}?)\s*{_VALUE.format(r'[0-9]+(?:[.][0-9]+)*')}了?",
+    ),
+    (
+        "version:",
+        "state",
+        rf"(?:i|we)(?:['’]m| am|['’]re| are|['’]ve been| have been)?(?: currently| now)? (?:using|use|running|run|on) {_PRODUCT} {_DOTTED}{_OTHERS}",
+    ),
+    (
+        "port:",
+        "state",
+        r"(?:the |our |my )?(?P<topic>[\w-]{2,25}) (?:now )?(?:runs|listens|is running|is listening) on port (?P<value>\d{2,5})",
+    ),
+    (
+        "home",
+        "plan",
+        rf"{plain.I_AND}(?:['’]m| am|['’]re| are|['’]ll| will)?(?: be)? (?:moving|relocating|move|relocate|live|living) (?:in|to) (?:the )?{_PLACE}",
+    ),
+    (
+        "employer",
+        "plan",
+        rf"i(?:['’]m| am|['’]ll| will)?(?: be)? (?:start working|starting work|working|work) (?:at|for) {_ORGANISATION}",
+    ),
+    (
+        "employer",
+        "plan",
+        rf"i(?:['’]m| am|['’]ll| will)?(?: be)? (?:join|joining) {_ORGANISATION} as an? {plain.A_TITLE}",
+    ),
     ("home", "plan", rf"{plain.RU_I} (?:переезжаю|переезжаем|перееду|переедем|буду жить|будем жить) в {_RU_PLACE}"),
     ("employer", "plan", rf"я (?:выхожу на работу|буду работать) в {_RU_ORGANISATION}"),
     ("home", "zh-plan", rf"{_ZH_I}{{}}(?:将|要|会|将要)(?:搬到|搬去|住在){_ZH_PLACE}"),
@@ -161,7 +285,9 @@ _POINTERS = frozenset(
     )
 )
 #: The connection of two clauses in one sentence.
-CONNECTION = re.compile(r"\s*[,;，；、]?\s+(?:and|but|so|и|а|но)\s+|\s*[,;:!]\s+|\s*[，；、]\s*(?:而且|并且)?|而且|并且", re.IGNORECASE)
+CONNECTION = re.compile(
+    r"\s*[,;，；、]?\s+(?:and|but|so|и|а|но)\s+|\s*[,;:!]\s+|\s*[，；、]\s*(?:而且|并且)?|而且|并且", re.IGNORECASE
+)
 _ITEM = re.compile(r"\s*(?:[-•]\s+)?")
 _PROGRAM = re.compile(r"^(?: {4}|\t)", re.MULTILINE)
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
