@@ -212,7 +212,9 @@ class Actor:
     def _refused(self, operation: Operation, fault: Fault, error: KlawError) -> None:
         """A refusal is right only if it is about the fault: one of another kind would let a person look elsewhere."""
         both = self._of_pair or ({operation.kind, beside_of(operation).kind} if self._overtaken else set())
-        if (self._is_beside or self._of_pair) and isinstance(error, StoreLockedError):
+        # An extension that could not follow a forgetting is reported with the reason.
+        is_locked = isinstance(error, StoreLockedError) or "is locked by process" in str(error)
+        if (self._is_beside or self._of_pair) and is_locked:
             return  # the other one stands still, and may hold the lock
         if both and both <= _OF_ONE and isinstance(error, NotFoundError):
             return  # the other one has forgotten it

@@ -100,7 +100,7 @@ _BESIDE = (
 #: The end of a sentence: a point, and at most a friendly sign.
 _END = re.compile(r"\s*[.!。！]*(?:\s*(?::-?\)|[🙂😊🎉👍]))?\s*$")
 _IS_BESIDE = re.compile(rf"(?:{LEAD}+\s*)?{_BESIDE}", re.IGNORECASE)
-_IS_LEAD = re.compile(rf"{LEAD}+", re.IGNORECASE)
+_IS_LEAD = re.compile(rf"{LEAD}*", re.IGNORECASE)
 
 
 def without_end(sentence: str) -> str:
@@ -108,6 +108,12 @@ def without_end(sentence: str) -> str:
     return _END.sub("", sentence)
 
 
+def end_of_lead(clause: str) -> int:
+    """Return where the words end that may stand before a statement."""
+    lead = _IS_LEAD.match(clause)
+    return 0 if lead is None else lead.end()
+
+
 def is_beside(clause: str) -> bool:
     """Return whether a clause is of those that may stand beside a statement: a greeting, thanks, or about the speaker."""
-    return _IS_BESIDE.fullmatch(clause) is not None or _IS_LEAD.fullmatch(clause) is not None
+    return _IS_BESIDE.fullmatch(clause) is not None or 0 < end_of_lead(clause) == len(clause)

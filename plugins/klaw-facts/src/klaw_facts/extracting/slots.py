@@ -393,20 +393,43 @@ def _parsed(text: str, begins: list[int], ends: list[int]) -> list[Stated] | Non
 
 def _stated(clause: str) -> Stated | None:
     """Return what a clause states that has one of the plain forms as a whole."""
+    spans = {kind: [*_spans(clause, kind)] for kind in ("timeless", *_TIMES)}
     for slot, kind, pattern in _compiled():
-        match = pattern.fullmatch(clause)
-        if match is None:
-            continue
-        groups = match.groupdict()
-        value = (groups.get("value") or groups["value2"]).strip(" ,.«»")
-        topic = normalised(groups.get("topic") or "").strip(" -:") or "main"
-        if not _is_plausible(slot, value, groups.get("where")) or (slot.endswith(":") and topic in _POINTERS):
-            continue
-        is_event, is_planned = kind.endswith("event"), kind.endswith("plan")
-        time = groups.get("time") or groups.get("before") or ""
-        name = f"{slot}{topic}" if slot.endswith(":") else slot
-        return Stated(name, value, 0, len(clause), clause, time, is_event, is_planned)
+        for start, end, time in spans.get(kind, spans["timeless"]):
+            match = pattern.fullmatch(clause, start, end)
+            found = None if match is None else _stated_by(match, slot, kind, time)
+            if found is not None:
+                return evolve(found, start=0, end=len(clause), said=clause)
     return None
+
+
+def _spans(clause: str, kind: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the parts of a clause that may be a form of a kind, with the words of the time around it."""
+    start, end = plain.end_of_lead(clause), len(clause)
+    if kind in _TIMES:
+        before, after = _around(kind)
+        tail, head = after.search(clause, start), before.match(clause, start)
+        time = "" if tail is None else tail["time"] or tail["time2"] or ""
+        if head is not None:
+            if tail is not None and not time:
+                yield head.end(), tail.start(), head["before"] or ""
+            yield head.end(), end, head["before"] or ""
+        if tail is not None and (time or kind != "plan"):
+            yield start, tail.start(), time
+    if kind != "plan":
+        yield start, end, ""
+
+
+def _stated_by(match: re.Match[str], slot: str, kind: str, time: str) -> Stated | None:
+    """Return what a match of a form states; None if its value is not one of the slot."""
+    groups = match.groupdict()
+    value = (groups.get("value") or groups["value2"]).strip(" ,.«»")
+    topic = normalised(groups.get("topic") or "").strip(" -:") or "main"
+    if not _is_plausible(slot, value, groups.get("where")) or (slot.endswith(":") and topic in _POINTERS):
+        return None
+    name = f"{slot}{topic}" if slot.endswith(":") else slot
+    time = time or groups.get("time") or groups.get("before") or ""
+    return Stated(name, value, *match.span(), match[0], time, kind.endswith("event"), kind.endswith("plan"))
 
 
 def _is_plausible(slot: str, value: str, where: str | None) -> bool:
@@ -428,23 +451,21 @@ def _compiled() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
 
 
 def _with_times(kind: str, form: str) -> Iterator[str]:
-    """Yield the patterns of a form: with a time before it or after it, or, unless it is a plan, without one."""
-    lead = rf"(?:{plain.LEAD})*"
+    """Yield the patterns of a form; in Chinese a time is within it, and a plan needs one."""
     if kind.startswith("zh-"):
-        yield rf"{lead}(?P<before>{plain.ZH_AT})[，,]?{form.replace('{}', f'{plain.ZH_NOW}?')}"
-        yield lead + form.replace("{}", rf"{plain.ZH_NOW}?(?P<time>{plain.ZH_AT}){plain.ZH_NOW}?")
+        yield rf"(?P<before>{plain.ZH_AT})[，,]?{form.replace('{}', f'{plain.ZH_NOW}?')}"
+        yield form.replace("{}", rf"{plain.ZH_NOW}?(?P<time>{plain.ZH_AT}){plain.ZH_NOW}?")
         if kind != "zh-plan":
-            yield lead + form.replace("{}", f"(?:{plain.ZH_NOW})?")
+            yield form.replace("{}", f"(?:{plain.ZH_NOW})?")
         return
-    if kind == "timeless":
-        yield rf"{lead}(?:{form})"
-        return
+    yield form
+
+
+@cache
+def _around(kind: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what may stand before and after a form of a kind: a time at most, and company."""
     before, after = _TIMES[kind]
     company = rf",? {plain.COMPANY}"
-    yield rf"{lead}(?P<before>{before}),? (?:{form})(?:{company})?"
-    if kind == "state":
-        yield rf"{lead}{plain.STILL},? (?:{form})(?:{company})?"
-    yield rf"{lead}(?:{form}),? {after}(?:{company})?"
-    yield rf"{lead}(?:{form}){company},? {after}"
-    if kind != "plan":
-        yield rf"{lead}(?:{form})(?:{company})?"
+    still = rf"|{plain.STILL}" if kind == "state" else ""
+    ends = rf"(?:,? {after}(?:{company})?|{company},? {after.replace('P<time>', 'P<time2>')}|{company})$"
+    return re.compile(rf"(?:(?P<before>{before}){still}),? ", re.IGNORECASE), re.compile(ends, re.IGNORECASE)
