@@ -8,8 +8,8 @@ from typing import Any
 
 from attrs import define, evolve
 
+from klaw_facts.extracting.begins import begin_in
 from klaw_facts.extracting.candidates import SourceMessage
-from klaw_facts.extracting.extraction import begin_in
 from klaw_facts.index import FactIndex
 from klaw_facts.journal import FactsJournal
 from klaw_facts.pointers import Pointers

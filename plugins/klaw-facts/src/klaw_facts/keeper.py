@@ -12,9 +12,10 @@ from typing import Any, get_args
 from attrs import define, evolve
 
 from klaw_core import MetadataValue, NotFoundError, RecordError, check_metadata, operations, quoted, write_atomically
+from klaw_facts.extracting.begins import Begin, begin_in
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.extracting.rules import category_of, importance_of
-from klaw_facts.extracting.slots import slot_of
+from klaw_facts.extracting.slots import Stated, all_stated_in
 from klaw_facts.fold import State, without_person_guard
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
@@ -64,9 +65,12 @@ class FactKeeper:
         importance and pin. ``precision`` is that of ``valid_from`` (default: day). A ``value`` needs a slot, its own
         or that of the text.
         """
-        stated = slot_of(text) if slot is None else None
-        if stated:
-            slot, value = stated[0], stated[1] if value is None else value
+        now = self.now()
+        begin = Begin()
+        if slot is None:
+            begin, stated = _stated(text, valid_from, now)
+            if stated is not None:
+                slot, value = stated.slot, stated.value if value is None else value
         _check_value(slot, value)
         _check_precision(precision)
         if precision is not None and valid_from is None:
@@ -77,7 +81,6 @@ class FactKeeper:
                 f"unknown category {category!r}",
                 hint=f"known: {', '.join(self.options.curves)}; add others to extensions.facts.half_life_days",
             )
-        now = self.now()
         if not text.strip():
             raise RecordError(_EMPTY, hint="say the fact in one sentence")
         text = self.journal.gate.text(text)
@@ -94,8 +97,7 @@ class FactKeeper:
             importance=importance_of(category) if importance is None else importance,
             tags=tuple(tags),
             metadata=check_metadata(metadata or {}),
-            valid_from=valid_from or (now if slot else None),
-            precision="unknown" if valid_from is None and not slot else ((precision or "day") if valid_from else "by"),
+            **_since(valid_from, precision, begin if begin.valid_from else Begin(now, "by") if slot else begin),
             verified="person" if by == PERSON else "none",
             made_by=by,
             source=source,
@@ -294,6 +296,20 @@ def own_key(directory: Path) -> bytes:
     """Return the key that a data directory made before it was shared; empty if it has made none."""
     path = directory / "key"
     return path.read_bytes() if path.exists() else b""
+
+
+def _stated(text: str, valid_from: datetime | None, now: datetime) -> tuple[Begin, Stated | None]:
+    """Return what a text states, and since when, as in a message; a given time counts instead of its own."""
+    if valid_from is None:
+        return begin_in(text, (0, len(text)), text, now)
+    return Begin(), next((item for item in all_stated_in(text) if not item.is_planned), None)
+
+
+def _since(valid_from: datetime | None, precision: Precision | None, said: Begin) -> dict[str, Any]:
+    """Return the fields of a fact that say since when it is true: as it was given, or else as it was said."""
+    if valid_from is not None:
+        return {"valid_from": valid_from, "precision": precision or "day"}
+    return {"valid_from": said.valid_from, "precision": said.precision, "affirmed_at": said.affirmed_at}
 
 
 def _added(known: Fact, stated: Fact, by: str, given: Mapping[str, Any]) -> dict[str, Any]:

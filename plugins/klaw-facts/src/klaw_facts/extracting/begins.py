@@ -6,8 +6,8 @@ from datetime import datetime
 
 from attrs import frozen
 
-from klaw_facts.extracting.slots import Stated
-from klaw_facts.values import Precision
+from klaw_facts.extracting.slots import Stated, all_stated_in
+from klaw_facts.values import Precision, normalised
 from klaw_words.dates import resolve
 
 
@@ -40,3 +40,24 @@ def begin_of(text: str, stated: Stated | None, when: str | None, said_at: dateti
 def is_dated(stated: Stated, said_at: datetime) -> bool:
     """Return whether the time that a statement names, if any, can be read."""
     return not stated.time or resolve(stated.time, said_at, forward=stated.is_planned) is not None
+
+
+def begin_in(content: str, place: tuple[int, int], when: str | None, said_at: datetime) -> tuple[Begin, Stated | None]:
+    """Return what a part of a message states, and since when that is true; ``when``: the words that may say it.
+
+    A plan without a date, and a statement with a date that cannot be read, state nothing.
+    """
+    start, end = place
+    stated = next((item for item in all_stated_in(content) if item.start < end and start < item.end), None)
+    if stated is None or not is_dated(stated, said_at):
+        return Begin(), None
+    part = content[start:end]
+    begin = begin_of(part, stated, when if when == part or is_said(when, part) else None, said_at)
+    if stated.is_planned and (begin.valid_from is None or begin.valid_from <= said_at):
+        return Begin(), None
+    return begin, stated
+
+
+def is_said(when: str | None, content: str) -> bool:
+    """Return whether a text has these words, however they are written."""
+    return bool(when) and normalised(str(when)) in normalised(content)

@@ -18,12 +18,12 @@ from attrs import define, evolve, field, frozen
 from klaw_core import LanguageModel, LanguageModelError, estimate_tokens
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.extracting import rule_extractor
-from klaw_facts.extracting.begins import Begin, begin_of, is_dated
+from klaw_facts.extracting.begins import begin_in, is_said
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, project_of
 from klaw_facts.extracting.model_extractor import ModelExtractor
 from klaw_facts.extracting.resolve import Resolver, nominees
 from klaw_facts.extracting.rules import category_of, importance_of
-from klaw_facts.extracting.slots import Stated, all_stated_in, statements
+from klaw_facts.extracting.slots import statements
 from klaw_facts.extracting.verify import verify
 from klaw_facts.journal import FactsJournal
 from klaw_facts.options import FactsOptions
@@ -336,7 +336,7 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     begin, stated = begin_in(message.content, (start, start + len(part)), candidate.when, message.said_at)
     slot, value = (stated.slot, stated.value) if stated else (None, None)
     when = resolve_date(candidate.when, message.said_at) if candidate.when else None
-    if when is not None and not _is_said(candidate.when, said):
+    if when is not None and not is_said(candidate.when, said):
         when = None
     metadata = {"when": when.moment.date().isoformat()} if when else {}
     metadata |= {"project": message.project} if message.project else {}
@@ -362,22 +362,6 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     )
 
 
-def begin_in(content: str, place: tuple[int, int], when: str | None, said_at: datetime) -> tuple[Begin, Stated | None]:
-    """Return what a part of a message states, and since when that is true; ``when``: the words that may say it.
-
-    A plan without a date, and a statement with a date that cannot be read, state nothing.
-    """
-    start, end = place
-    stated = next((item for item in all_stated_in(content) if item.start < end and start < item.end), None)
-    if stated is None or not is_dated(stated, said_at):
-        return Begin(), None
-    part = content[start:end]
-    begin = begin_of(part, stated, when if when == part or _is_said(when, part) else None, said_at)
-    if stated.is_planned and (begin.valid_from is None or begin.valid_from <= said_at):
-        return Begin(), None
-    return begin, stated
-
-
 def _in_turn(messages: Iterable[Message]) -> Iterator[Message]:
     """Yield the messages of a chat, each with a time after those of the lines before it in the file of its day.
 
@@ -389,10 +373,6 @@ def _in_turn(messages: Iterable[Message]) -> Iterator[Message]:
         turn = evolve(message, ts=latest + RESOLUTION) if is_late else message
         latest = turn.ts
         yield turn
-
-
-def _is_said(when: str | None, content: str) -> bool:
-    return bool(when) and normalised(str(when)) in normalised(content)
 
 
 def _claim(subject: str, text: str) -> str:
