@@ -8,6 +8,7 @@ raises appears exactly there. (Not reported are loops without calls, which hold 
 import fcntl
 import gc
 import os
+import stat
 import sys
 import sysconfig
 import threading
@@ -179,14 +180,17 @@ class Sides:
     def close(self) -> None:
         self._stranger.close()
 
-    def problems(self, *, settled: bool = True) -> Iterator[str]:
-        """Yield what is not as it should be after an interrupt, first without touching the memory."""
+    def problems(self, *, settled: bool = True, kept: bool = False) -> Iterator[str]:
+        """Yield what is not as it should be after an interrupt, first without touching the memory.
+
+        If the exception is ``kept``, its frames still read the files that they were reading.
+        """
         if left := _held():
             yield f"still held: {[type(hold).__name__ for hold in left]}"
         yield from self._locked()
         if settled and _open_files() > self._descriptors:
             self._close_idle()
-            if (now := _open_files()) > self._fewest:
+            if (now := _open_files(writable=kept)) > self._fewest:
                 yield f"{now - self._fewest} descriptors more than before"
         if settled and threading.active_count() > self._threads:
             for _ in range(_LOOKS):  # one of an event loop that has ended was told to end, and soon does
@@ -238,8 +242,18 @@ class Sides:
                     os.close(descriptor)
 
 
-def _open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208  # names only
+def _open_files(*, writable: bool = False) -> int:
+    """Return the number of descriptors, or of those that are not regular files which are only read."""
+    descriptors = os.listdir("/proc/self/fd")  # noqa: PTH208  # names only
+    return sum(not (writable and _is_only_read(int(each))) for each in descriptors)
+
+
+def _is_only_read(descriptor: int) -> bool:
+    try:
+        is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return is_regular and fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+    except OSError:  # that of the directory that was listed
+        return False
 
 
 @contextmanager
@@ -285,6 +299,6 @@ def interrupt(operation: Callable[[], object], place: Place, sides: Sides, *, ke
                 kept.append(error)
         except BaseException as error:  # noqa: BLE001  # it took the place of the interrupt
             problems.append(f"raised {type(error).__name__}: {error}")
-        problems += sides.problems()
+        problems += sides.problems(kept=keep)
         kept.clear()
     return interrupter.raised, [*problems, *said]

@@ -100,8 +100,8 @@ def note(home, number, times=1):
     home.write(f"{number}.md", f"# Note{number}\n\n{words}\n")
 
 
-def say(memory, number):
-    text = f"message{number} " + "was said " * 20
+def say(memory, number, times=20):
+    text = f"message{number} " + "was said " * times
     memory.conversations.append(Message("user", text, MOMENT + timedelta(seconds=number), meta=CHAT.meta))
 
 
@@ -151,7 +151,7 @@ def test_a_full_disk_while_saving(disk, home, memory, check, dump):
 
 def test_a_full_disk_while_appending(disk, memory):
     with disk.full():
-        count, _ = until_full(lambda number: say(memory, number))
+        count, _ = until_full(lambda number: say(memory, number, times=800))
     said = [line.message.content.split()[0] for line in memory.conversations.read(CHAT) if hasattr(line, "message")]
     assert said[: count + 1] == [f"message{number}" for number in range(count + 1)]
     say(memory, MAX_MESSAGES)

@@ -147,7 +147,8 @@ class Actor:
             self.disk.die(fault.kind)
         for words in self._overtaken:
             self.model.hear(words, beside_of(operation))
-        self._look(operation, fault.kind, interrupted=problem == "KeyboardInterrupt")
+        is_kept = any(error is not None for error in (*kept, kept_last))
+        self._look(operation, fault.kind, interrupted=problem == "KeyboardInterrupt", kept=is_kept)
         del kept, kept_last
 
     def _end(self, operation: Operation, name: str, problem: str) -> None:
@@ -222,11 +223,11 @@ class Actor:
         cause = "the disk was full, but: " if fault.kind == "full" else ""
         self._problem(f"{operation.kind}: {cause}{type(error).__name__}: {told}")
 
-    def _look(self, operation: Operation, fault: str, *, interrupted: bool) -> None:
+    def _look(self, operation: Operation, fault: str, *, interrupted: bool, kept: bool) -> None:
         if interrupted:
             self._say("interrupts")
         if interrupted or fault == "thread":
-            for problem in self._sides.problems() if self._sides else ():
+            for problem in self._sides.problems(kept=kept) if self._sides else ():
                 self._problem(f"after {operation.kind}: {problem}")
         for told in said_on_stderr():
             self._problem(f"{operation.kind}: printed: {told}")

@@ -83,7 +83,7 @@ def no_lock_between_threads() -> None:
 def watch_misses_changes() -> None:
     """Changes of files are reported, and nothing is done."""
     Loop._handle_changes = lambda self: self.events.wait()  # type: ignore[method-assign,return-value,assignment]
-    company.PATIENCE = 20
+    company.PATIENCE = 20  # brief: nothing will be done, and that is what is to be noticed
 
 
 @_defect

@@ -29,7 +29,7 @@ def test_a_node_has_the_text_its_place_and_its_relevance(memory):
     (result,) = memory.search("who keeps bees")
     assert (found.text, found.score, found.node_id) == (result.content, result.relevance, result.chunk_id)
     assert (found.metadata["path"], found.metadata["start_line"], found.metadata["trust"]) == (result.path, 1, "owner")
-    assert found.metadata["tags"] == ("family",)
+    assert found.metadata["tags"] == ["family"]
 
 
 def test_it_restricts_searches_as_it_is_told(memory):

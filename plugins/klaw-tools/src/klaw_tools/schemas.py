@@ -5,8 +5,8 @@ from klaw_core.values.tools import Json
 
 def string(description: str, most: int, *, least: int = 1) -> Json:
     """Return the schema of a string of ``least`` to ``most`` characters, not all of them white space."""
-    schema: Json = {"type": "string", "description": description, "minLength": least, "maxLength": most}
-    return {**schema, "pattern": r"\S"} if least else schema
+    schema: Json = {"type": "string", "description": description, "maxLength": most}
+    return {**schema, "minLength": least, "pattern": r"\S"} if least else schema
 
 
 def integer(description: str, least: int, most: int) -> Json:
