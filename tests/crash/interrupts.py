@@ -67,6 +67,11 @@ def _short(file: str) -> str:
     return file.removeprefix(f"{root}{os.sep}")
 
 
+def _is_callback(code: Any) -> bool:
+    """Return whether this is a callback of a weak reference, in which Python itself ignores and prints an exception."""
+    return bool(code.co_qualname.endswith("<locals>._remove"))
+
+
 def _interrupt() -> None:
     raise KeyboardInterrupt
 
@@ -93,7 +98,7 @@ class Interrupter:
         kind = self._known.get(code)
         if kind is None:
             file = code.co_filename
-            kind = self._known[code] = (counts(file), Path(file).name in _SERVING)
+            kind = self._known[code] = (counts(file) and not _is_callback(code), Path(file).name in _SERVING)
         return kind
 
     def _look(self, frame: FrameType, event: str, called: Any) -> None:

@@ -71,7 +71,7 @@ def test_each_forgetting_reads_the_database_once_to_clear_it(home, monkeypatch, 
         scans.append(path)
         return clear_unused_space(path)
 
-    monkeypatch.setattr("klaw_store_sqlitevec.connections.clear_unused_space", scan)
+    monkeypatch.setattr("klaw_store_sqlitevec.unused_space.clear_unused_space", scan)
     with home.open() as memory:
         home.write("b.md", "The gulls of the harbour.")
         for number in range(3):

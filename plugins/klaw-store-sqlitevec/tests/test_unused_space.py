@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from klaw_core import Closing, StoreError, StoreLockedError
-from klaw_store_sqlitevec import connections
+from klaw_store_sqlitevec import connections, unused_space
 from klaw_store_sqlitevec.salvage import DatabaseFile
 from klaw_store_sqlitevec.store import SqliteStore
 from klaw_store_sqlitevec.unused_space import clear_unused_space
@@ -286,7 +286,7 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         done.append(path)
         return clear_unused_space(path)
 
-    monkeypatch.setattr(connections, "clear_unused_space", scan)
+    monkeypatch.setattr(unused_space, "clear_unused_space", scan)
     return done
 
 
@@ -471,7 +471,7 @@ def test_a_failure_to_clear_after_another_change_does_not_fail_that(
         raise apsw.IOError("disk I/O error")
 
     with monkeypatch.context() as context:
-        context.setattr("klaw_store_sqlitevec.connections.clear_unused_space", fail)
+        context.setattr("klaw_store_sqlitevec.unused_space.clear_unused_space", fail)
         with pytest.raises(StoreError):
             forget(store)
         put(store, make_document("notes/b.md", "two"))

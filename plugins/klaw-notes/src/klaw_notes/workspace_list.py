@@ -456,7 +456,7 @@ def _existing(directory: str | Path) -> Path:
     if not is_directory:
         problem = "is a file, not a directory" if exists else "does not exist"
         hint = f"name its directory: klaw index {quote(str(root.parent))} --include {quote(root.name)}"
-        raise WorkspaceError(f"{directory} {problem}", hint=hint if exists else "")
+        raise WorkspaceError(f"{directory} {problem}", hint=hint if exists else "klaw index DIR")
     return root
 
 
