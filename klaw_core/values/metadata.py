@@ -106,9 +106,9 @@ def metadata_part(values: Mapping[str, Any]) -> dict[str, MetadataValue]:
     """
     found: dict[str, MetadataValue] = {}
     for key, value in values.items():
-        with suppress(RecordError):  # also for one key too many
-            found = check_metadata({**found, key: value})
-    return found
+        with suppress(RecordError):
+            found.update(check_metadata({key: value}))
+    return dict([*found.items()][:MAX_KEYS])
 
 
 def _checked_key(key: Any) -> str:

@@ -159,7 +159,8 @@ def test_a_wrong_clock_leaves_one_value_and_nothing_to_decide(tmp_path, years):
     assert home.keeper.review() == []
 
 
-def test_an_end_that_came_otherwise_needs_no_decision(tmp_path):
+@pytest.mark.parametrize("change", ["end", "retract", "archive"])
+def test_an_end_that_came_otherwise_needs_no_decision(tmp_path, change):
     home = Home(tmp_path)
     home.options = home.keeper.options = FactsOptions(max_ends=0)
     for city in ("Oslo", "Rome"):
@@ -167,5 +168,5 @@ def test_an_end_that_came_otherwise_needs_no_decision(tmp_path):
         home.say("stated", city)
     (waiting,) = home.keeper.review()
     assert home.journal.state().facts[waiting.fact].value == "Oslo"
-    home.keeper.end(waiting.fact)
+    getattr(home.keeper, change)(waiting.fact)
     assert home.keeper.review() == []

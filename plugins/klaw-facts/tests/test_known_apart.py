@@ -8,7 +8,8 @@ from itertools import permutations
 import pytest
 
 from klaw_core import Memory, Message, load_config
-from klaw_facts import Facts
+from klaw_facts import Facts, settling
+from klaw_facts.extracting.resolve import Resolver
 from klaw_sync import Folder, MemoryKey, Sync
 
 MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -20,11 +21,12 @@ needs_sync = pytest.mark.needs("klaw-sync")
 def machine(tmp_path):
     """Return a function that opens the memory of a machine."""
 
-    def opened(name):
+    def opened(name, **slots):
         data = tmp_path / name
         (data / "sync").mkdir(parents=True, exist_ok=True)
         KEY.save(data / "sync" / "key")
-        overrides = {"memory": {"embedding": {"type": "none"}}, "extensions": {"facts": {"extractor": "rules"}}}
+        told = {"extractor": "rules", "slots": slots}
+        overrides = {"memory": {"embedding": {"type": "none"}}, "extensions": {"facts": told}}
         return Memory.open(load_config(data_dir=data, overrides=overrides, environment={"KLAW_CONFIG": "/dev/null"}))
 
     return opened
@@ -79,6 +81,7 @@ def test_of_values_of_several_machines_the_last_one_is_true(machine, meet, way, 
 
 
 @needs_sync
+@pytest.mark.promise("Y39")
 def test_a_value_in_between_ends_the_one_before_it(machine, meet):
     for name, city, day in (("one", "Oslo", 0), ("one", "Bern", 4), ("two", "Rome", 2)):
         with machine(name) as memory:
@@ -88,6 +91,19 @@ def test_a_value_in_between_ends_the_one_before_it(machine, meet):
         facts = memory.extension(Facts)
         homes = [[fact.value for fact in facts.list(as_of=MAY + timedelta(days=day))] for day in (1, 3, 5)]
     assert homes == [["Oslo"], ["Rome"], ["Bern"]]
+
+
+@needs_sync
+def test_a_value_in_between_that_has_ended_elsewhere_ends_the_one_before_it(machine, meet):
+    for name, city, day in (("one", "Oslo", 0), ("one", "Bern", 4), ("two", "Rome", 2), ("two", "Lima", 3)):
+        with machine(name) as memory:
+            remember(memory, f"I live in {city}.", MAY + timedelta(days=day))
+    assert meet("one", "two") == ["Bern"]
+    with machine("one") as memory:
+        facts = memory.extension(Facts)
+        homes = [[fact.value for fact in facts.list(as_of=MAY + timedelta(days=day, hours=1))] for day in range(5)]
+        assert facts.keeper.review() == []  # a person has said all of it
+    assert homes == [["Oslo"], ["Oslo"], ["Rome"], ["Lima"], ["Bern"]]
 
 
 @needs_sync
@@ -126,3 +142,39 @@ def test_an_import_ends_what_it_follows(machine, tmp_path):
         with machine(name) as memory:
             memory.import_(tmp_path / f"{other}.jsonl")
             assert [fact.value for fact in memory.extension(Facts).list()] == ["Rome"]
+
+
+def test_the_values_of_a_slot_end_once_it_is_declared_to_have_one_at_a_time(machine):
+    with machine("one", boat="many") as memory:
+        facts = memory.extension(Facts)
+        for day, boat in enumerate(("Heron", "Curlew")):
+            facts.keeper.now = lambda day=day: MAY + timedelta(days=day)
+            facts.remember(f"I sail the {boat}.", slot="boat", value=boat)
+        memory.index()
+        assert {fact.value for fact in facts.list()} == {"Heron", "Curlew"}
+    with machine("one", boat="single") as memory:
+        memory.index()
+        assert [fact.value for fact in memory.extension(Facts).list()] == ["Curlew"]
+
+
+def test_each_fact_is_read_for_its_own_slot_only(machine, monkeypatch):
+    """The work grows with the number of facts, not with that of slots as well."""
+    read = []
+
+    class Counting(Resolver):
+        def __attrs_post_init__(self):
+            read.extend(self.state.facts)
+            super().__attrs_post_init__()
+
+    monkeypatch.setattr(settling, "Resolver", Counting)
+    with machine("one", **{"boat*": "many"}) as memory:
+        facts = memory.extension(Facts)
+        for day, boat in enumerate(("Heron", "Curlew", "Plover")):
+            facts.keeper.now = lambda day=day: MAY + timedelta(days=day)
+            for slot in ("boat1", "boat2", "boat3"):
+                facts.remember(f"{slot} is the {boat}.", slot=slot, value=boat)
+    with machine("one", **{"boat*": "single"}) as memory:
+        memory.index()
+        facts = memory.extension(Facts).list(everything=True)
+        assert sum(fact.valid_to is not None for fact in facts) == 6
+    assert sorted(read) == sorted(fact.id for fact in facts for _ in range(2))  # for persons, and for others

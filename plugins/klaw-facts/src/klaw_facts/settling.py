@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
 from typing import Any
 
 from attrs import evolve
@@ -26,35 +25,29 @@ _DECIDED = {"end", "reopen", "propose"}
 def settled(state: State, lines: Iterable[Mapping[str, Any]], options: FactsOptions) -> list[dict[str, Any]]:
     """Return the ends, which every machine with the same journal derives with the same ids."""
     decided = {line["fact"] for line in lines if line["op"] in _DECIDED}
-    found: list[dict[str, Any]] = []
-    for facts in _at_once(state, options):
-        if len({fact.id for fact in facts} - decided) > 0:
-            found += _settled(state, facts, decided, options)
-    return found
-
-
-def _at_once(state: State, options: FactsOptions) -> list[list[Fact]]:
-    """Return the facts without an end of each slot and person that have several values."""
-    slots: dict[tuple[str, str], list[Fact]] = defaultdict(list)
+    slots: dict[tuple[str, str], dict[str, Fact]] = defaultdict(dict)
     for fact in state.facts.values():
-        if fact.slot and fact.valid_to is None and not fact.is_hidden and options.is_single(fact.slot):
-            slots[fact.slot, fact.who].append(fact)
-    return [facts for facts in slots.values() if len({normalised(fact.value or "") for fact in facts}) > 1]
+        if fact.slot and not fact.is_hidden and options.is_single(fact.slot):
+            slots[fact.slot, fact.who][fact.id] = fact
+    return [line for facts in slots.values() for line in _settled(facts, decided, options)]
 
 
-def _settled(state: State, facts: list[Fact], decided: Collection[str], options: FactsOptions) -> list[dict[str, Any]]:
+def _settled(facts: dict[str, Fact], decided: Collection[str], options: FactsOptions) -> list[dict[str, Any]]:
+    """Return the ends of the values that a slot of one person has had, if several of them have none."""
+    current = [fact for fact in facts.values() if fact.valid_to is None]
+    if len({normalised(fact.value or "") for fact in current}) <= 1 or all(fact.id in decided for fact in current):
+        return []
     # Not the time at which this machine has learnt of it: others learn of it at another time.
-    moment: datetime = max(fact.recorded_at for fact in facts if fact.recorded_at is not None)
-    batch = make_id("b", "settled", *sorted(fact.id for fact in facts))
-    options = evolve(options, max_ends=len(state.facts))
+    moment = max(fact.recorded_at for fact in current if fact.recorded_at is not None)
+    batch = make_id("b", "settled", *sorted(fact.id for fact in current))
+    options = evolve(options, max_ends=len(facts))
     found: list[dict[str, Any]] = []
-    persons = {fact.id for fact in facts if fact.is_by_person}
     for by in (PERSON, _RULES):  # what a person says ends what a person has said; of others it is only proposed
-        resolver = Resolver(without_person_guard(state, by), options, moment, by, batch)
+        resolver = Resolver(without_person_guard(State(facts), by), options, moment, by, batch)
         resolver.settle(
-            (resolver.state.facts[fact.id] for fact in facts),
+            (resolver.state.facts[fact.id] for fact in current),
             lambda old, new, by=by: (  # type: ignore[misc]
-                (old.valid_to is not None or old.id not in decided) and (new.id in persons) == (by == PERSON)
+                (old.valid_to is not None or old.id not in decided) and facts[new.id].is_by_person == (by == PERSON)
             ),
         )
         found += resolver.finish()
