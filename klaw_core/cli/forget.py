@@ -10,6 +10,7 @@ import click
 
 from klaw_core.cli.completion import document_paths
 from klaw_core.cli.settings import Settings, common_options, pass_settings
+from klaw_core.cli.shown_paths import with_shown_path
 
 if TYPE_CHECKING:
     from klaw_core.memory import Memory
@@ -35,7 +36,7 @@ def command(settings: Settings, *, target: str, yes: bool) -> None:
         place = before.get(target.rstrip("/")) if target.endswith("/") else None
         first = memory.documents(collection=place.collection, prefix=target, limit=1) if place is not None else ()
         trust = memory.get(first[0].path).trust if first else "owner"
-        gone = memory.forget(target)
+        gone = with_shown_path(memory, target, memory.forget)
         later = memory.erases_later
     report_forgotten(settings, gone, later)
     from klaw_core.cli.notices import notify
@@ -102,7 +103,7 @@ def _question(memory: Memory, target: str) -> str:
             return f"Forget {counted(documents, 'document')} of {name}, which {status.elsewhere[name]} indexes?"
         if name in status.origins and all(source.origin != name for source in memory.sources()):
             return f"Forget {counted(documents, 'document')} of {name}, which is no longer a source?"
-    excerpt = memory.get(target)
+    excerpt = with_shown_path(memory, target, memory.get)
     if excerpt.file is not None:
         return f"Forget {excerpt.path} and exclude it from now on (the file stays)?"
     text = neutral(" ".join(excerpt.content.split()))

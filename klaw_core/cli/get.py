@@ -84,15 +84,12 @@ def _excerpts(memory: Memory, target: str) -> _Found:
 
     Raise UsageError for an invalid range, NotFoundError.
     """
+    from klaw_core.cli.shown_paths import with_shown_path
     from klaw_core.errors import NotFoundError
 
     try:
-        return _Found([_excerpt(memory, target)])
+        return _Found([with_shown_path(memory, target, lambda path: _excerpt(memory, path))])
     except NotFoundError:
-        from klaw_core.cli.shown_paths import path_as_shown
-
-        if (path := path_as_shown(memory, target)) not in {None, target}:
-            return _Found([_excerpt(memory, str(path))])
         if not _is_pattern(target):
             raise
     if not (paths := _matching(memory, target)):

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
         pass_settings,
         refuse_before_subcommand,
     )
-    from klaw_core.cli.shown_paths import path_as_shown
+    from klaw_core.cli.shown_paths import with_shown_path
     from klaw_core.cli.startup import run
     from klaw_core.cli.streams import echo, trusted
     from klaw_core.cli.units import systemd_unit
@@ -83,7 +83,7 @@ _MODULES = {
     "progress": "progress_bar",
     "served": "NotServedError ServedMemory Server",
     "settings": "Settings common_options given_options pass_settings refuse_before_subcommand",
-    "shown_paths": "path_as_shown",
+    "shown_paths": "with_shown_path",
     "startup": "run",
     "streams": "echo trusted",
     "units": "systemd_unit",
@@ -124,7 +124,6 @@ __all__ = [
     "notify",
     "own_command",
     "pass_settings",
-    "path_as_shown",
     "plain_lines",
     "print_json",
     "progress_bar",
@@ -141,6 +140,7 @@ __all__ = [
     "visible",
     "visible_json",
     "when",
+    "with_shown_path",
     "write_client_file",
     "write_file",
 ]

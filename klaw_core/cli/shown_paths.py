@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from klaw_core.cli.neutral import one_line, visible
+from klaw_core.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from klaw_core.values.documents import DocumentRecord
 
+T = TypeVar("T")
 _PAGE = 1000  # documents per query
 _ENDS = ":#"  # what a range of lines or a heading begins with
 
@@ -24,6 +26,16 @@ class ListedMemory(Protocol):
 
     def documents(self, *, collection: str, after: str, limit: int) -> Sequence[DocumentRecord]:
         """Return indexed documents in order of path, a page at a time."""
+
+
+def with_shown_path(memory: ListedMemory, target: str, act: Callable[[str], T]) -> T:
+    """Return what ``act`` returns for a target, or else for the document that is shown so. Raise NotFoundError."""
+    try:
+        return act(target)
+    except NotFoundError:
+        if (path := path_as_shown(memory, target)) in {None, target}:
+            raise
+    return act(str(path))
 
 
 def path_as_shown(memory: ListedMemory, target: str) -> str | None:

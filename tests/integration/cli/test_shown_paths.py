@@ -3,9 +3,13 @@
 import json
 
 import pytest
+from click.testing import CliRunner
 
 from klaw_core import Memory, NotFoundError, load_config
-from klaw_core.cli.kit import path_as_shown, visible
+from klaw_core.cli import shown_paths
+from klaw_core.cli.kit import visible
+from klaw_core.cli.program import cli
+from klaw_core.cli.shown_paths import path_as_shown
 
 UNSEEN = ["\xad", "\u200b", "\u2060", "\ufeff", "\u034f", "\u3164", "\u202e", "\U000e0041"]
 
@@ -58,10 +62,6 @@ def test_the_path_that_a_model_was_shown_leads_to_the_document(memory, character
 
 
 def test_klaw_get_takes_the_path_that_it_was_shown_too(memory, tmp_path, monkeypatch):
-    from click.testing import CliRunner
-
-    from klaw_core.cli.program import cli
-
     write(memory, "so\xadft.md", "The kestrel is here.")
     monkeypatch.setenv("KLAW_CONFIG", "/dev/null")
     for target in ("notes/soft.md", "notes/soft.md:3", "notes/soft.md#Soft"):
@@ -69,6 +69,27 @@ def test_klaw_get_takes_the_path_that_it_was_shown_too(memory, tmp_path, monkeyp
         assert "The kestrel is here." in done.stdout, target
     done = CliRunner().invoke(cli, ["get", "notes/sift.md", "--data-dir", str(tmp_path / "data")])
     assert done.exit_code == 1
+
+
+def by_command(memory, path):
+    return CliRunner().invoke(cli, ["forget", path, "--yes", "--data-dir", str(memory.config.data_dir)])
+
+
+def by_tool(memory, path):
+    return memory.call_tool("memory_forget", {"path": path}, allow=["memory_forget"])
+
+
+@pytest.mark.parametrize("forget", [by_command, by_tool])
+def test_what_forgets_takes_the_path_that_it_was_shown_if_it_is_of_one_document(memory, monkeypatch, forget):
+    monkeypatch.setenv("KLAW_CONFIG", "/dev/null")
+    monkeypatch.setattr(shown_paths, "_PAGE", 1)
+    write(memory, "so\xadft.md", "one")
+    write(memory, "sof\u200bt.md", "two")
+    forget(memory, "notes/soft.md")
+    assert len(memory.documents()) == 3
+    memory.forget("notes/sof\u200bt.md")
+    forget(memory, "notes/soft.md")
+    assert [each.path for each in memory.documents()] == ["notes/plain.md"]
 
 
 def test_a_path_that_several_documents_are_shown_by_leads_to_none(memory):

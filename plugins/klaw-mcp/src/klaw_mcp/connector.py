@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
-from klaw_core import Memory, NotFoundError, Tool
-from klaw_core.cli.kit import path_as_shown
+from klaw_core import Memory, Tool
+from klaw_core.cli.kit import with_shown_path
 from klaw_mcp.resources import uri_of
 
 SEARCH = "search"
@@ -39,13 +40,7 @@ def _search(tool: Tool) -> Tool:
 
 def _fetch(memory: Memory) -> Tool:
     def run(arguments: dict[str, Any]) -> dict[str, Any]:
-        name = arguments["id"]
-        try:
-            found = memory.get(name, redact=True)
-        except NotFoundError:
-            if (path := path_as_shown(memory, name)) is None:
-                raise
-            found = memory.get(path, redact=True)
+        found = with_shown_path(memory, arguments["id"], partial(memory.get, redact=True))
         metadata = {"notice": found.notice} if found.notice else {}
         names = {"id": found.path, "title": found.path, "url": uri_of(found.path)}
         return {**names, "text": found.content, "metadata": metadata}

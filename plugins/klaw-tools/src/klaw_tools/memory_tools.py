@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from attrs import evolve, frozen
@@ -22,7 +23,7 @@ from klaw_core import (
     parse_moment,
     to_json,
 )
-from klaw_core.cli.kit import path_as_shown
+from klaw_core.cli.kit import with_shown_path
 from klaw_core.cli.targets import parse_target
 from klaw_core.values.collections import MEMORY
 from klaw_core.values.lines import count_lines, take_lines
@@ -186,7 +187,9 @@ class _MemoryTools:
         )
 
     def _get(self, arguments: Json) -> Json:
-        excerpt, lines = self._excerpt(arguments["path"], arguments.get("first_line"), arguments.get("lines"))
+        first, wanted = arguments.get("first_line"), arguments.get("lines")
+        read = partial(self._excerpt, first=first, lines=wanted)
+        excerpt, lines = with_shown_path(self.memory, arguments["path"], read)
         content = take_lines(excerpt.content, 1, lines)[:_MAX_ANSWER_CHARACTERS]
         last = excerpt.start_line + count_lines(content) - 1
         answer: Json = {"path": excerpt.path, "start_line": excerpt.start_line, "end_line": last, "content": content}
@@ -195,15 +198,7 @@ class _MemoryTools:
         return answer | ({"notice": excerpt.notice} if excerpt.notice else {})
 
     def _excerpt(self, target: str, first: int | None, lines: int | None) -> tuple[Excerpt, int]:
-        """Return the requested lines plus one, and the requested number. A path may be as an answer has shown it."""
-        try:
-            return self._lines(target, first, lines)
-        except NotFoundError:
-            if (path := path_as_shown(self.memory, target)) is None or path == target:
-                raise
-        return self._lines(path, first, lines)
-
-    def _lines(self, target: str, first: int | None, lines: int | None) -> tuple[Excerpt, int]:
+        """Return the requested lines plus one, and the requested number."""
         try:
             wanted = lines or _LINES
             return self.memory.get(target, first or 1, wanted + 1, redact=True), wanted  # a file name may end in :40
@@ -231,7 +226,7 @@ class _MemoryTools:
         path = _RANGE.sub("", arguments["path"])
         if path.endswith("/"):
             raise QueryError(f"{shown(path)} is a whole workspace; this tool forgets one document")
-        report = self.memory.forget(path)
+        report = with_shown_path(self.memory, path, self.memory.forget)
         return {"forgotten": list(report.paths), "chunks": report.chunks}
 
     def context(self) -> Tool:
