@@ -192,7 +192,7 @@ class Sides:
         """
         if left := _held():
             yield f"still held: {[type(hold).__name__ for hold in left]}"
-        yield from self._locked()
+        yield from locks_left(self.data, self._stranger)
         if settled and _open_files() > self._descriptors:
             self._close_idle()
             if (now := _open_files(writable=kept)) > self._fewest:
@@ -228,23 +228,25 @@ class Sides:
             return f"{type(error).__name__}: {error}"
         return "" if saved.path in found else "what was saved is not found"
 
-    def _locked(self) -> Iterator[str]:
-        try:
-            self._stranger.execute("BEGIN IMMEDIATE")
-            self._stranger.execute("ROLLBACK")
-            if next(self._stranger.execute("PRAGMA wal_checkpoint(TRUNCATE)"))[0]:
-                yield "somebody reads an old snapshot"
-        except apsw.BusyError:
-            yield "the database is locked"
-        for path in [self.data, *self.data.rglob("*")]:
-            if path.is_dir() or path.suffix in {".jsonl", ".lock"}:
-                descriptor = os.open(path, os.O_RDONLY)
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    yield f"{path.name} is locked"
-                finally:
-                    os.close(descriptor)
+
+def locks_left(data: Path, stranger: apsw.Connection) -> Iterator[str]:
+    """Yield what is locked in a data directory, as a connection of nobody who works there sees it."""
+    try:
+        stranger.execute("BEGIN IMMEDIATE")
+        stranger.execute("ROLLBACK")
+        if next(stranger.execute("PRAGMA wal_checkpoint(TRUNCATE)"))[0]:
+            yield "somebody reads an old snapshot"
+    except apsw.BusyError:
+        yield "the database is locked"
+    for path in [data, *data.rglob("*")]:
+        if path.is_dir() or path.suffix in {".jsonl", ".lock"}:
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield f"{path.name} is locked"
+            finally:
+                os.close(descriptor)
 
 
 def _open_files(*, writable: bool = False) -> int:

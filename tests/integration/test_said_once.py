@@ -159,8 +159,12 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with a memory, and with an export of another one."""
     root, other = tmp_path_factory.mktemp("scene"), tmp_path_factory.mktemp("other")
     with opened(root) as memory:
-        written(World(memory, root), "old")
+        world = World(memory, root)
+        written(world, "old")
         memory.index()
+        found = world.texts("old")
+    for _, word in FORGETTING.values():
+        assert [text for text in found if text.endswith(word)] != []
     with opened(other) as memory:
         written(World(memory, other), "other")
         memory.export(root / "other.jsonl")
@@ -189,51 +193,56 @@ def refusing(monkeypatch: pytest.MonkeyPatch, memory: Memory, refusal: Refusal, 
         yield refused
 
 
-@pytest.mark.parametrize("refusal", FAULTS)
-@pytest.mark.parametrize("call", ADDING)
-def test_a_call_that_raises_has_changed_no_journal(scene, tmp_path, monkeypatch, call, refusal):
-    add, word = ADDING[call]
+@frozen
+class Attempt:
+    """A call of which the store has refused some transactions: what it told, and the records before and after it."""
+
+    world: World
+    refused: Sequence[int]
+    told: str
+    before: Sequence[str]
+    after: Sequence[str]
+
+
+def attempts(
+    scene: Path, place: Path, monkeypatch: pytest.MonkeyPatch, refusal: Refusal, call: Callable[[World], object]
+) -> Iterator[Attempt]:
+    """Refuse the transactions of a call from the first one on, then from the second one on, until none is refused."""
     for first in count(1):
-        root = tmp_path / str(first)
+        root = place / str(first)
         shutil.copytree(scene, root)
         with opened(root) as memory:
             world, told = World(memory, root), ""
             before = world.records()
             with refusing(monkeypatch, memory, refusal, first) as refused:
                 try:
-                    add(world)
+                    call(world)
                 except KlawError as raised:
                     told = raised.message
-            is_changed = world.records() != before
-            assert (is_changed, told) == ((True, "") if is_changed else (False, REFUSED)), first
-            memory.index()
-            assert not word or bool(world.texts(word)) == is_changed
+            yield Attempt(world, refused, told, before, world.records())
         if not refused:
             return
+
+
+@pytest.mark.parametrize("refusal", FAULTS)
+@pytest.mark.parametrize("call", ADDING)
+def test_a_call_that_raises_has_changed_no_journal(scene, tmp_path, monkeypatch, call, refusal):
+    add, word = ADDING[call]
+    for tried in attempts(scene, tmp_path, monkeypatch, refusal, add):
+        is_changed = tried.after != tried.before
+        assert tried.told == ("" if is_changed else REFUSED)
+        tried.world.memory.index()
+        assert not word or bool(tried.world.texts(word)) == is_changed
 
 
 @pytest.mark.parametrize("refusal", FAULTS)
 @pytest.mark.parametrize("call", FORGETTING)
 def test_what_the_store_refuses_to_forget_goes_with_the_next_index_run(scene, tmp_path, monkeypatch, call, refusal):
     forget, word = FORGETTING[call]
-    for first in count(1):
-        root = tmp_path / str(first)
-        shutil.copytree(scene, root)
-        with opened(root) as memory:
-            world, told = World(memory, root), ""
-            assert [text for text in world.texts("old") if text.endswith(word)] != []
-            before = world.records()
-            with refusing(monkeypatch, memory, refusal, first) as refused:
-                try:
-                    forget(world)
-                except KlawError as raised:
-                    told = raised.message
-            after = world.records()
-            assert told or after != before
-            memory.index()
-            assert world.records() == after
-            is_left = any(f"old {word}" in line for line in after)
-            assert bool([text for text in world.texts("old") if text.endswith(word)]) == is_left
-        if not refused:
-            assert not told
-            return
+    for tried in attempts(scene, tmp_path, monkeypatch, refusal, forget):
+        assert tried.told or tried.after != tried.before
+        tried.world.memory.index()
+        assert tried.world.records() == tried.after
+        is_left = any(f"old {word}" in line for line in tried.after)
+        assert any(text.endswith(word) for text in tried.world.texts("old")) == is_left
+        assert tried.refused or (tried.told, is_left) == ("", False)

@@ -7,7 +7,6 @@ process, which has imported everything, and run the command of the command line.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import http.client
 import json
 import os
@@ -16,13 +15,14 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import apsw
 from attrs import define
+from interrupts import locks_left
 from lives import Operation
 from model import Judge, Model
 from others import Answer, command_line, with_offers
@@ -40,7 +40,6 @@ PATIENCE = 600
 _ENDINGS = signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGKILL
 _DEATH = 1  # the option of prctl: the signal when the parent dies
 _LOOK_SECONDS, _SETTLING_SECONDS = 0.02, 0.3
-_MOST_DESCRIPTORS = 100
 _REQUESTS = 12
 _FAILED = 70
 _COMMANDS: Mapping[str, tuple[str, ...]] = {"watch": ("watch", "--json"), "serve": ("serve", "--port", "0", "--json")}
@@ -139,10 +138,6 @@ class Company:
         if WatchDirectory.of(self.home.data).is_watched():
             yield f"{self.kind}: its lock is left"
 
-    def open_files(self) -> int:
-        """Return the number of its descriptors."""
-        return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
-
 
 def _output(home: Home, kind: str) -> Path:
     return home.root / f"{kind}.out"
@@ -229,22 +224,5 @@ def settle(home: Home, model: Model, at: float, say: Callable[..., None]) -> Non
 
 def alone(data: Path) -> Iterator[str]:
     """Yield what a process that has ended has left locked."""
-    connection = apsw.Connection(str(data / "klaw.db"))
-    try:
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("ROLLBACK")
-        if next(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)"))[0]:
-            yield "somebody reads an old snapshot"
-    except apsw.BusyError:
-        yield "the database is locked"
-    finally:
-        connection.close()
-    for path in [data, *data.rglob("*")]:
-        if path.is_dir() or path.suffix in {".jsonl", ".lock"}:
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield f"{path.name} is locked"
-            finally:
-                os.close(descriptor)
+    with closing(apsw.Connection(str(data / "klaw.db"))) as stranger:
+        yield from locks_left(data, stranger)

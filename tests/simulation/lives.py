@@ -1,10 +1,12 @@
-"""The plan of a life: one day of operations and faults, drawn from a seed.
+"""The plan of a life: one day of operations and faults, drawn from a seed. And what the life was.
 
 Each operation draws from dice of its own and refers to earlier ones by a fraction, never by a number. So leaving one
 out changes no other, and any part of a life is a life, by which a failing one is shortened.
 """
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -244,3 +246,16 @@ def _operation(item: dict[str, Any]) -> Operation:
 def without(life: Sequence[Operation], first: int, last: int) -> list[Operation]:
     """Return a life without some of its operations."""
     return [*life[:first], *life[last:]]
+
+
+@define
+class Outcome:
+    """What a life was: its problems, each with the number of its operation (-1: at the end), counts, and digests."""
+
+    problems: list[tuple[int, str]] = field(factory=list)
+    counts: Counter[str] = field(factory=Counter)
+    digests: list[str] = field(factory=list)
+
+    def signatures(self) -> list[str]:
+        """Return the problems without what differs from life to life."""
+        return sorted({re.sub(r"w\d+x\d+q|[0-9a-f]{8,}|\d+|tmp\w+", "#", text)[:100] for _, text in self.problems})

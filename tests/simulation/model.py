@@ -182,12 +182,7 @@ class Judge:
             yield from self.forgotten_bytes()
             yield from self._found(memory, "after index")
             yield from self._kept(memory)
-            yield from self._homes(memory)
-            yield from _doctor(memory)
-            yield from self._told(memory)
-            yield from as_agent(self.home, lambda agent: list(self._agents(agent)))
-            memory.reindex()
-            yield from self._found(memory, "after reindex")
+            yield from self._once_indexed(memory)
         yield from self._advised()
         connection = apsw.Connection(str(self.home.data / "klaw.db"))
         if (found := connection.execute("PRAGMA integrity_check").fetchall()) != [("ok",)]:
@@ -204,6 +199,10 @@ class Judge:
         with suppress(WorkspaceError):  # there may be nothing to index
             memory.index()
         yield from self._found(memory, "after index")
+        yield from self._once_indexed(memory)
+
+    def _once_indexed(self, memory: Memory) -> Iterator[str]:
+        """Yield what is not as it was promised of homes, findings, contexts and the agent; afterwards it is rebuilt."""
         yield from self._homes(memory)
         yield from _doctor(memory)
         yield from self._told(memory)

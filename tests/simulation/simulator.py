@@ -17,19 +17,14 @@ be found. ``--store`` says which lives are lived in PostgreSQL, too. The exit st
 import argparse
 import gc
 import importlib
-import json
 import os
 import re
-import resource
-import select
 import shutil
-import signal
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -41,8 +36,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "crash")]
 
 from actor import Actor  # noqa: E402
 from attrs import define, evolve, field  # noqa: E402
+from beside import Beside  # noqa: E402
 from bugs import BUGS  # noqa: E402
-from company import Company, alone, converse, ending_of, settle  # noqa: E402
+from children import Say, forked  # noqa: E402
 from defects import MORE, NEED_FAULTS, PAST  # noqa: E402
 from lives import (  # noqa: E402
     BESIDE_FROM,
@@ -52,6 +48,7 @@ from lives import (  # noqa: E402
     OF_TWO,
     Known,
     Operation,
+    Outcome,
     add_met,
     beside_of,
     from_json,
@@ -64,112 +61,17 @@ from others import recalled, request, write_private  # noqa: E402
 from power import Disk  # noqa: E402
 from scenes import Home, make_registry  # noqa: E402
 from twins import Server, Twins, plan_of_both  # noqa: E402
-from world import CRASHED, STUCK, WAITING, Clock, go_on_from, make_ids_collide, recorded_steps  # noqa: E402
+from world import CRASHED, STUCK, WAITING, Clock, make_ids_collide, recorded_steps  # noqa: E402
 
 _REHEARSALS = 1, 3, 5  # together they have every kind of operation
-_CPU_SECONDS = 600  # of a child: more is a loop without end
-_LOOK_SECONDS, _LOOKS = 60, 10  # at a child from which nothing is heard: if it has used no CPU meanwhile, it hangs
-_FAILED = 70
 _TWINS = 15  # one life of so many is lived in PostgreSQL, too
 _COLLIDING = 4  # the ids of saved texts collide in one life of so many
 _DEFECT_SECONDS = 360
-_monotonic, _sleep = time.monotonic, time.sleep  # the real ones
+_monotonic = time.monotonic  # the real one
 #: What is lived between two processes of the owner.
 BOUNDARIES = (*COMPANY, LEAVE)
 
 _DEFECTS = {**BUGS, **MORE, **{name: put_in for name, (_, put_in) in PAST.items()}}
-
-
-@define
-class Outcome:
-    """What a life was: its problems, each with the number of its operation (-1: at the end), counts, and digests."""
-
-    problems: list[tuple[int, str]] = field(factory=list)
-    counts: Counter[str] = field(factory=Counter)
-    digests: list[str] = field(factory=list)
-
-    def signatures(self) -> list[str]:
-        """Return the problems without what differs from life to life."""
-        return sorted({re.sub(r"w\d+x\d+q|[0-9a-f]{8,}|\d+|tmp\w+", "#", text)[:100] for _, text in self.problems})
-
-
-class Say:
-    """How a child tells its parent what it does: ``say(what, details …)``."""
-
-    def __init__(self, writer: int, answers: int) -> None:
-        self._writer, self._answers, self._write = writer, answers, os.write  # before it is recorded
-
-    def __call__(self, *words: Any) -> None:
-        self._write(self._writer, json.dumps(words).encode() + b"\n")
-
-    def ask(self, *words: Any) -> Any:
-        """Say something, and return what the parent answers."""
-        self(*words)
-        with os.fdopen(self._answers, encoding="utf-8", closefd=False) as answers:
-            return json.loads(answers.readline())
-
-
-def forked(
-    work: Callable[[Say], None], limit: int = _CPU_SECONDS, answer: Callable[[list[Any]], Any] | None = None
-) -> tuple[list[list[Any]], int | str]:
-    """Run ``work(say)`` in a child; return what it said, and its exit status, or ``"hang"``.
-
-    It hangs if it uses no CPU for ten minutes, or more than ``limit`` seconds of it; 0 is no limit. So a slow machine
-    makes no healthy child fail.
-
-    ``answer`` is told everything at once; what it returns, unless it is None, is the answer to what the child asked.
-    """
-    reader, writer = os.pipe()
-    answers, answering = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        os.close(answering)
-        status, say = _FAILED, Say(writer, answers)
-
-        try:
-            if limit:
-                resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
-            work(say)
-            status = 0
-        except BaseException:  # noqa: BLE001  # whatever it is, it is what the child has to say
-            say("problem", f"escaped: {traceback.format_exc()[-600:]}")
-        finally:
-            os._exit(status)
-    os.close(writer)
-    os.close(answers)
-    said = []
-    with os.fdopen(answering, "w", encoding="utf-8") as reply:
-        for line in _lines(reader, child, limit):
-            said.append(json.loads(line))
-            if answer is not None and (answered := answer(said[-1])) is not None:
-                print(json.dumps(answered), file=reply, flush=True)
-    _, status = os.waitpid(child, 0)
-    return said, "hang" if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-
-
-def _lines(reader: int, child: int, limit: int) -> Iterator[bytes]:
-    """Yield what a child says until it ends; end it if it uses no CPU for too long."""
-    left, looks, before = b"", 0, -1
-    while True:
-        if not select.select([reader], [], [], _LOOK_SECONDS)[0]:
-            used = cpu_of(child)
-            looks, before = looks + 1 if used == before else 0, used
-            if limit and looks >= _LOOKS:
-                os.kill(child, signal.SIGKILL)
-            continue
-        if not (data := os.read(reader, 65536)):
-            break
-        looks = 0
-        *lines, left = (left + data).split(b"\n")
-        yield from lines
-    os.close(reader)
-
-
-def cpu_of(process: int) -> int:
-    """Return how much a process has used of the CPU, in ticks."""
-    told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return int(told[11]) + int(told[12])
 
 
 @define
@@ -190,7 +92,7 @@ class Stage:
     def live_twice(self, life: Sequence[Operation], seed: int) -> Outcome:
         """Live what both stores can have of a life in SQLite and in PostgreSQL, and compare both at the end."""
         outcome = Outcome()
-        problems = Twins(self.root / "twins", self.registry, self.server, forked).live(life, seed)
+        problems = Twins(self.root / "twins", self.registry, self.server).live(life, seed)
         outcome.problems += [(-1, problem) for problem in problems]
         outcome.counts.update({"operations of twins": 2 * len(life), "twins": 1})
         return outcome
@@ -320,116 +222,6 @@ class Stage:
             disk.restore(home.data, str(fault.how), Random(f"{seed} cut {current.number}"))
             for name, data in states.items() if (home.data / "sync").exists() else ():
                 (home.data / "sync" / name).write_bytes(data)
-
-
-@define
-class Beside:
-    """What stays beside the owner's program for a part of the day."""
-
-    home: Home
-    model: Model
-    outcome: Outcome
-    _company: Company | None = None
-
-    @property
-    def kind(self) -> str:
-        """What it runs; "" if nobody is there."""
-        return "" if self._company is None else self._company.kind
-
-    def live(self, operation: Operation) -> None:
-        """Let somebody come, or go."""
-        if operation.kind != LEAVE:
-            self.outcome.counts.update(("operations", operation.kind))
-            if self._company is None:
-                self._come(operation)
-        elif self._company is not None:
-            self.outcome.counts.update(("operations", LEAVE))
-            self._leave(operation, self._company)
-
-    def end_at_once(self) -> None:
-        """End it, because the life has ended before its time."""
-        if self._company is not None:
-            self._company.end_at_once()
-            self._company = None
-
-    def _come(self, operation: Operation) -> None:
-        if operation.kind == "watch":  # what is watched was indexed before
-
-            def index(_say: Say) -> None:
-                go_on_from(operation.at)
-                self.home.notes.mkdir(exist_ok=True)
-                with self.home.open() as memory:
-                    memory.index(self.home.notes)
-
-            self._in_child(operation, index)
-        company = Company.start(self.home, operation.kind, operation.at)
-        if company.is_ready():
-            self._company = company
-        else:
-            company.end_at_once()
-            self._problem(operation, f"{operation.kind}: it does not start: {company.said()[-600:]}")
-
-    def _leave(self, operation: Operation, company: Company) -> None:
-        number = ending_of(operation)
-        dice = Random(f"{operation.word} leaves")
-        if company.has_ended():
-            self._problem(operation, f"{company.kind}: it has ended by itself: {company.said()[-600:]}")
-        elif company.kind == "watch":
-            if number != signal.SIGKILL:
-                self._in_child(operation, lambda say: settle(self.home, self.model, operation.at, say))
-            company.end(number)
-        else:
-            company.is_hurried = dice.random() < 1 / 3
-            left = dice.randint(1, 12)
-
-            def learn(said: list[Any]) -> None:
-                nonlocal left
-                if said[0] in {"saved", "forgotten"}:
-                    left -= 1
-                    if not left:
-                        _sleep(dice.random() ** 2 * 0.02)
-                        company.end(number)
-                self._hear(operation, said)
-
-            forked(lambda say: converse(self.home.data, operation.word, dice, say), answer=learn)
-            company.end(number)
-        for problem in company.problems(number):
-            self._problem(operation, problem)
-        self.outcome.counts[f"{company.kind} ended by {number.name}"] += 1
-        self._company = None
-
-        def look(say: Say) -> None:
-            for problem in alone(self.home.data):
-                say("problem", problem)
-
-        self._in_child(operation, look)
-
-    def _in_child(self, operation: Operation, work: Callable[[Say], None]) -> None:
-        said, status = forked(work)
-        for each in said:
-            self._hear(operation, each)
-        if status == "hang":
-            self._problem(operation, f"{operation.kind}: it hangs")
-
-    def _hear(self, operation: Operation, said: list[Any]) -> None:
-        model = self.model
-        match said:
-            case "problem", text:
-                self._problem(operation, f"after {self.kind}: {text}")
-            case "begins", word:
-                model.unsure[word] = word
-            case "saved", name, word:
-                model.saved[name] = word
-                model.unsure.pop(word, None)
-            case "target", name, word:
-                model.target(name, word)
-            case "forgotten", name:
-                model.gone[name] = model.unsure.pop(name)
-            case "refused", text:
-                self._problem(operation, f"serve: refused: {text}")
-
-    def _problem(self, operation: Operation, text: str) -> None:
-        self.outcome.problems.append((operation.number, text))
 
 
 @define

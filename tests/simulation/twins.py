@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from actor import Actor
 from attrs import define, evolve, field, frozen
+from children import forked
 from lives import OF_TWO, Operation, plan
 from machines import dump
 from model import Judge, Model
@@ -91,12 +92,11 @@ def plan_of_both(seed: int) -> list[Operation]:
 
 @define
 class Twins:
-    """Lives a life in both stores, and compares them. ``forked`` runs work in a child."""
+    """Lives a life in both stores, and compares them."""
 
     root: Path
     registry: Any
     server: Server
-    forked: Callable[..., Any]
     problems: list[str] = field(factory=list)
 
     def live(self, life: Sequence[Operation], seed: int) -> list[str]:
@@ -124,7 +124,7 @@ class Twins:
             after = [at for at in range(begin + 1, len(life)) if life[at].kind == "restart"]
             part = life[begin : (after or [len(life)])[0]]
             begin += len(part)
-            said, status = self.forked(partial(_act, home, part, model.copy(), seed))
+            said, status = forked(partial(_act, home, part, model.copy(), seed))
             current = part[0]
             for each in said:
                 if each[0] == "begin":
@@ -136,7 +136,7 @@ class Twins:
             if status:
                 self.problems.append(f"{store}: {current.kind}: it ended with {status}")
                 return []
-        said, status = self.forked(partial(_judge, home, model, life[-1].at))
+        said, status = forked(partial(_judge, home, model, life[-1].at))
         self.problems += [f"{store}: {each[1]}" for each in said if each[0] == "problem"]
         if status:
             self.problems.append(f"{store}: the look at the end has ended with {status}")
