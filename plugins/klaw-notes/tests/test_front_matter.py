@@ -108,6 +108,8 @@ def test_a_block_that_is_not_a_mapping_is_text(block):
         ("title: [Draft] My note", {"title": "[Draft] My note"}),
         ("title: [Draft] My [own]", {"title": "[Draft] My [own]"}),
         ("related: [[A]], [[B]]", {"related": "[[A]], [[B]]"}),
+        ("related: [a [b, @c]", {"related": "[a [b, @c]"}),
+        ("related: []\nother: [~]", {"related": (), "other": ()}),
         (
             "title: Foo: bar\nyear: 2025\ndraft: false\ntags: [a, b]\npostal: 02700",
             {"title": "Foo: bar", "year": 2025, "draft": False, "tags": ("a", "b"), "postal": "02700"},
@@ -213,6 +215,7 @@ def test_values_that_metadata_cannot_hold_are_left_out():
             {"authors.name": ("Ada", "Bob"), "authors.at.city": ("London",), "authors": ("Eve",)},
         ),
         ("---\na.b: 1\na: {b: 2, c: ~}\n---\n", {"a.b": 1}),
+        ("---\na.b: 1\na: [{b: 2}, {b: 3}]\n---\n", {"a.b": 1}),
         ("---\nklaw: {trust: owner}\nx: 1\n---\n", {"x": 1}),
         ("+++\nx = 1\n[author]\nname = 'Ada'\n[extra.place]\ncity = 'London'\n+++\n",
          {"place.city": "London", "x": 1, "author.name": "Ada"}),

@@ -328,6 +328,16 @@ def _put(layer, user_home, monkeypatch, embedder):
     return path
 
 
+def test_a_change_that_changes_nothing_writes_no_file(klaw, file):
+    before = file.stat()
+    assert klaw("config", "unset", "memory.fusion.k").exit_code == 0
+    assert klaw("config", "set", "memory.chunking.max_tokens", "300").exit_code == 0
+    assert file.stat() == before
+    file.unlink()
+    assert klaw("config", "unset", "memory.fusion.k").exit_code == 0
+    assert not file.exists()
+
+
 def test_commands_at_once_lose_nothing(klaw, file):
     """Each is a process, as in a script that sets up a machine."""
     assert klaw("--version").exit_code == 0
