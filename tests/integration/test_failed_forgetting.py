@@ -11,6 +11,7 @@ from klaw_core.interfaces.extension import ListeningExtension
 from klaw_facts import Facts, FactsOptions
 from klaw_facts.plugin import FactChunker
 from klaw_journals import Chat, Message
+from klaw_notes.sharing import Sharing
 
 ROOT = Path(__file__).parents[2]
 META = {"channel": "telegram", "chat_id": "1"}
@@ -124,6 +125,16 @@ def test_an_index_run_reports_it_and_completes_the_rows_of_every_chat(keeping):
     assert sum("the extension 'keeping' failed" in item.reason for item in report.skipped) >= 2
     assert not memory.search(WORD, mode="fts")
     assert not [item for item in memory.index().skipped if "keeping" in item.reason]
+
+
+def test_whoever_follows_another_machine_is_told_that_an_extension_could_not_forget(keeping, home, monkeypatch):
+    memory, extension = keeping
+    path = a_note(memory, home)
+    monkeypatch.setattr(Sharing, "share", lambda *_: True)
+    monkeypatch.setattr(Sharing, "adopt", lambda _, follow: follow({"notes": ("a.md",)}))
+    notices = memory.workspaces.share("notes").notices
+    assert extension.told == [path]
+    assert [notice for notice in notices if "the extension 'keeping' failed" in notice] != []
 
 
 def ignored(path):

@@ -92,6 +92,20 @@ def test_what_forgets_takes_the_path_that_it_was_shown_if_it_is_of_one_document(
     assert [each.path for each in memory.documents()] == ["notes/plain.md"]
 
 
+def test_a_forgotten_note_is_restored_by_the_path_that_it_was_shown(memory):
+    write(memory, "so\xadft.md", "one")
+    write(memory, "sof\u200bt [1].md", "two")
+    for path in ("notes/so\xadft.md", "notes/sof\u200bt [1].md"):
+        memory.forget(path)
+        assert memory.restore(visible(path)).added == 1
+        assert path in [each.path for each in memory.documents()]
+    write(memory, "sof\u200bt.md", "three")
+    memory.forget("notes/so\xadft.md")
+    memory.forget("notes/sof\u200bt.md")
+    with pytest.raises(NotFoundError, match="was not forgotten"):
+        memory.restore("notes/soft.md")
+
+
 def test_a_path_that_several_documents_are_shown_by_leads_to_none(memory):
     write(memory, "so\xadft.md", "one")
     write(memory, "sof\u200bt.md", "two")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import field, frozen
 
 from klaw_core import Folder, ForgetReport, IndexReport, NotFoundError, RecordError, StoreError, WorkspaceError
+from klaw_core.cli.kit import visible
 from klaw_core.holds import operations
 from klaw_journals import JournalingStore
 from klaw_journals.checked_names import check_name
@@ -204,7 +205,7 @@ class WorkspaceManager:
         return f"{name}/{relative}".rstrip("/")
 
     def restore(self, path: str) -> IndexReport:
-        """Restore a forgotten note, and index it. ``path`` is its path in results, or its file.
+        """Restore a forgotten note, and index it. ``path`` is its path in results, also as it was shown, or its file.
 
         Raise NotFoundError if it was not forgotten or is not a note, StoreError.
         """
@@ -214,6 +215,10 @@ class WorkspaceManager:
         document = f"{name}/{relative}"
         pattern = escape(relative)
         if comparable(pattern) not in map(comparable, workspace.exclude):
+            forgotten = set(map(comparable, forgotten_notes(name, workspace.exclude)))
+            alike = [each for each in forgotten if visible(each) == visible(comparable(document))]
+            if len(alike) == 1:
+                return self.restore(alike[0])
             source = next((item for item in self.get_runs().sources.all() if item.origin == name), None)
             reason = "" if source is None else source.why_left_out(document)
             hint = f"`klaw workspace exclude {quote(name)}` lists the exclude patterns"
