@@ -133,6 +133,46 @@ def test_what_a_person_has_reopened_stays(machine):
         assert {fact.value for fact in facts.list()} == {"Oslo", "Rome"}
 
 
+def test_what_a_person_has_retracted_and_reopened_stays(machine):
+    with machine("one") as memory:
+        facts = memory.extension(Facts)
+        first = remember(memory, "I live in Oslo.", MAY)
+        facts.keeper.retract(first.id)
+        remember(memory, "I live in Rome.", MAY + timedelta(days=1))
+        facts.keeper.reopen(first.id)
+        memory.index()
+        assert {fact.value for fact in facts.list()} == {"Oslo", "Rome"}
+
+
+def test_what_a_person_has_refused_to_end_is_not_asked_again(machine):
+    with machine("one") as memory:
+        facts = memory.extension(Facts)
+        remember(memory, "I live in Oslo.", MAY)
+        remember(memory, "I live in Rome.", MAY + timedelta(days=1), by="agent")
+        (waiting,) = facts.keeper.review()
+        facts.keeper.decide(waiting.id, accept=False)
+        memory.index()
+        assert facts.keeper.review() == []
+        assert {fact.value for fact in facts.list()} == {"Oslo", "Rome"}
+
+
+@needs_sync
+@pytest.mark.parametrize("agent", ["one", "two", "three"])
+@pytest.mark.parametrize("answer", ["none", "refused"])
+def test_what_a_person_says_ends_what_the_person_said_before_an_agent(machine, meet, agent, answer):
+    """Wherever the agent said it, and whether its value waits for the person, or was refused."""
+    with machine("one") as memory:
+        remember(memory, "I live in Oslo.", MAY)
+    with machine(agent) as memory:
+        remember(memory, "I live in Rome.", MAY + timedelta(days=1), by="agent")
+        keeper = memory.extension(Facts).keeper
+        for waiting in keeper.review() if answer == "refused" else ():
+            keeper.decide(waiting.id, accept=False)
+    with machine("two") as memory:
+        remember(memory, "I live in Bern.", MAY + timedelta(days=2))
+    assert meet(*dict.fromkeys(("one", "two", agent))) == ["Bern"]
+
+
 def test_an_import_ends_what_it_follows(machine, tmp_path):
     for name, city, day in (("one", "Oslo", 0), ("two", "Rome", 1)):
         with machine(name) as memory:
@@ -145,16 +185,19 @@ def test_an_import_ends_what_it_follows(machine, tmp_path):
 
 
 def test_the_values_of_a_slot_end_once_it_is_declared_to_have_one_at_a_time(machine):
+    """However many they are; one that was retracted ends none."""
+    boats = ("Heron", "Curlew", "Plover", "Avocet", "Dunlin", "Knot", "Ruff")
     with machine("one", boat="many") as memory:
         facts = memory.extension(Facts)
-        for day, boat in enumerate(("Heron", "Curlew")):
+        for day, boat in enumerate(boats):
             facts.keeper.now = lambda day=day: MAY + timedelta(days=day)
-            facts.remember(f"I sail the {boat}.", slot="boat", value=boat)
+            last = facts.remember(f"I sail the {boat}.", slot="boat", value=boat)
+        facts.keeper.retract(last.id)
         memory.index()
-        assert {fact.value for fact in facts.list()} == {"Heron", "Curlew"}
+        assert {fact.value for fact in facts.list()} == {*boats[:-1]}
     with machine("one", boat="single") as memory:
         memory.index()
-        assert [fact.value for fact in memory.extension(Facts).list()] == ["Curlew"]
+        assert [fact.value for fact in memory.extension(Facts).list()] == ["Knot"]
 
 
 def test_each_fact_is_read_for_its_own_slot_only(machine, monkeypatch):

@@ -7,7 +7,7 @@ had not seen the other value. Of the values that are true at once then, each end
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from attrs import evolve
@@ -18,13 +18,14 @@ from klaw_facts.options import FactsOptions
 from klaw_facts.values import PERSON, Fact, make_id, normalised
 
 _RULES = "rules"
-#: Whoever wrote one of these about a fact has decided, or asked somebody to decide, until when it is true.
+#: Whoever wrote one of these has decided, or asked somebody to decide, whether a fact has ended: because of one other
+#: fact, or at all.
 _DECIDED = {"end", "reopen", "propose"}
 
 
 def settled(state: State, lines: Iterable[Mapping[str, Any]], options: FactsOptions) -> list[dict[str, Any]]:
     """Return the ends, which every machine with the same journal derives with the same ids."""
-    decided = {line["fact"] for line in lines if line["op"] in _DECIDED}
+    decided = {(line["fact"], line.get("by_fact")) for line in lines if line["op"] in _DECIDED}
     slots: dict[tuple[str, str], dict[str, Fact]] = defaultdict(dict)
     for fact in state.facts.values():
         if fact.slot and not fact.is_hidden and options.is_single(fact.slot):
@@ -32,10 +33,12 @@ def settled(state: State, lines: Iterable[Mapping[str, Any]], options: FactsOpti
     return [line for facts in slots.values() for line in _settled(facts, decided, options)]
 
 
-def _settled(facts: dict[str, Fact], decided: Collection[str], options: FactsOptions) -> list[dict[str, Any]]:
+def _settled(
+    facts: dict[str, Fact], decided: Set[tuple[str, str | None]], options: FactsOptions
+) -> list[dict[str, Any]]:
     """Return the ends of the values that a slot of one person has had, if several of them have none."""
     current = [fact for fact in facts.values() if fact.valid_to is None]
-    if len({normalised(fact.value or "") for fact in current}) <= 1 or all(fact.id in decided for fact in current):
+    if len({normalised(fact.value or "") for fact in current}) <= 1:
         return []
     # Not the time at which this machine has learnt of it: others learn of it at another time.
     moment = max(fact.recorded_at for fact in current if fact.recorded_at is not None)
@@ -47,7 +50,8 @@ def _settled(facts: dict[str, Fact], decided: Collection[str], options: FactsOpt
         resolver.settle(
             (resolver.state.facts[fact.id] for fact in current),
             lambda old, new, by=by: (  # type: ignore[misc]
-                (old.valid_to is not None or old.id not in decided) and facts[new.id].is_by_person == (by == PERSON)
+                (old.valid_to is not None or decided.isdisjoint([(old.id, None), (old.id, new.id)]))
+                and facts[new.id].is_by_person == (by == PERSON)
             ),
         )
         found += resolver.finish()

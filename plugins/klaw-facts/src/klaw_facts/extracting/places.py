@@ -46,6 +46,8 @@ def _is_in_china(text: str) -> bool:
 
 def _key(name: str) -> str:
     """Return what the forms of a name have in common: no accents; in Russian no endings of cases."""
+    if name.isascii():  # as most are
+        return name
     if _RUSSIAN.search(name):
         return " ".join(_ENDING.sub("", part) for part in re.split(r"[ -]", name.casefold()))
     folded = unicodedata.normalize("NFD", name.translate(_LETTERS))

@@ -120,8 +120,9 @@ class Resolver:
         for fact in slots.values():
             turns = sorted(self._succession(fact), key=lambda turn: turn.known)
             for place, turn in enumerate(turns):
-                later = next((item for item in turns[place + 1 :] if item.differs_from(turn)), None)
-                if later is None or not concerns(turn.fact, later.fact):
+                after = (item for item in turns[place + 1 :] if item.differs_from(turn))
+                later = next((item for item in after if concerns(turn.fact, item.fact)), None)
+                if later is None:
                     continue
                 moment, end = self._end_of(turn, later), turn.fact.valid_to
                 if end is None or (end > moment and turn.fact.end_reason == SLOT):

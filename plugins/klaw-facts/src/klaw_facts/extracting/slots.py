@@ -31,6 +31,7 @@ _DATE = (
     r"|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号])"
 )
 _VALUE = "(?P<value>{})"
+_HAN = "(?-i:[一-鿿])"  # without case, or `re` looks for the other case of each of them
 # A lower-case word is part of a name only before a capital: "Rio de Janeiro".
 _CAPITALS = r"(?-i:[A-ZÀ-Ž][\w’'.-]*(?:(?: (?:de|la|of|the|upon|am))*,? [A-ZÀ-Ž][\w’'-]*)*)"
 _RU_CAPITALS = r"(?-i:[А-ЯЁ][а-яё-]+(?:[ -](?:на-)?[А-ЯЁ][а-яё-]+){0,2})"
@@ -38,7 +39,7 @@ _NAME = r"(?-i:(?!(?:I|The|A)\b)[A-ZÀ-Ž][a-zß-ž’'-]+(?:[ -](?:(?:de|van|vo
 _RU_NAME = r"(?-i:[А-ЯЁ][а-яё-]+(?: [А-ЯЁ][а-яё-]+){0,2})"
 # Days and months, at which people are called.
 _DAY_NAME = r"(?!(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|july|september|october|november|december|today|tonight|tomorrow|later|back|again|christmas|easter)\b)"
-_PLACE, _RU_PLACE, _ZH_PLACE = _VALUE.format(_CAPITALS), _VALUE.format(_RU_CAPITALS), _VALUE.format("[一-鿿]{2,12}?")
+_PLACE, _RU_PLACE, _ZH_PLACE = _VALUE.format(_CAPITALS), _VALUE.format(_RU_CAPITALS), _VALUE.format(f"{_HAN}{{2,12}}?")
 _ORGANISATION = _VALUE.format(r"(?-i:[A-ZÀ-Ž0-9][\w&’'.+-]*(?: (?:of |and |& |de )?[A-ZÀ-Ž0-9][\w&’'.+-]*){0,4})")
 _LATIN_ORGANISATION = r"(?-i:[A-Z][\w&.-]*(?: [A-Z][\w&.-]*){0,3})"
 # Well-known employers without letters of another alphabet, and names beside what they are.
@@ -51,7 +52,7 @@ _ZH_COMPANIES = (
     r"|西门子|博世|英特尔|三星|索尼|丰田|特斯拉|中国移动|中国电信|中国联通|中国银行|工商银行|建设银行|农业银行|招商银行|平安保险)"
 )
 _ZH_ORGANISATION = _VALUE.format(
-    rf"{_ZH_COMPANIES}(?:公司)?|[A-Za-z][\w .&-]{{1,20}}|(?P<where>[一-鿿]{{2,5}})(?:大学|医院|银行|日报)"
+    rf"{_ZH_COMPANIES}(?:公司)?|[A-Za-z][\w .&-]{{1,20}}|(?P<where>{_HAN}{{2,5}})(?:大学|医院|银行|日报)"
 )
 _LANGUAGES = (
     r"(?:English|German|French|Spanish|Italian|Portuguese|Dutch|Danish|Swedish|Norwegian|Finnish|Polish|Czech|Slovak|Hungarian|Romanian|Bulgarian"
@@ -62,9 +63,7 @@ _RU_TITLE = (
     r"(?=(?:[\w-]+ ){0,2}(?:руководител|начальник|директор|менеджер|инженер|лид|тимлид|разработчик|заместител|управляющ|координатор|аналитик"
     r"|архитектор|бригадир|капитан|профессор|редактор|вед[ую]щ|старш|главн))[а-яё-]+(?: [а-яё-]+){0,3}?"
 )
-_ZH_TITLE = (
-    r"[一-鿿]{0,8}?(?:经理|主管|总监|组长|部长|主任|工程师|总裁|教授|院长|校长|店长|老师|医生|护士|律师|设计师|程序员)"
-)
+_ZH_TITLE = rf"{_HAN}{{0,8}}?(?:经理|主管|总监|组长|部长|主任|工程师|总裁|教授|院长|校长|店长|老师|医生|护士|律师|设计师|程序员)"
 # The name of a program before its version: not a room, a plan or a place.
 _PRODUCT = (
     r"(?P<topic>(?!(?:Room|Apartment|Apt|Suite|Floor|Level|Phase|Stage|Chapter|Tier|Plan|Class|Grade|Gate|Row|Seat|Area|Unit|Building|House|Section"
@@ -121,7 +120,7 @@ _FORMS: tuple[tuple[str, str, str], ...] = (
         rf"{plain.RU_I}(?: недавно| только что| наконец)? переехал[аи]?(?: из {_RU_CAPITALS})? в {_RU_PLACE}",
     ),
     ("home", "zh-state", rf"{_ZH_I}{{}}(?:居?住在){_ZH_PLACE}"),
-    ("home", "zh-event", rf"{_ZH_I}{{}}(?:(?:从[一-鿿]{{2,5}})?搬(?:到|去)了?){_ZH_PLACE}了?"),
+    ("home", "zh-event", rf"{_ZH_I}{{}}(?:(?:从{_HAN}{{2,5}})?搬(?:到|去)了?){_ZH_PLACE}了?"),
     (
         "employer",
         "state",
