@@ -7,7 +7,8 @@ had not seen the other value. Of the values that are true at once then, each end
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from attrs import evolve
@@ -34,7 +35,7 @@ def settled(state: State, lines: Iterable[Mapping[str, Any]], options: FactsOpti
 
 
 def _settled(
-    facts: dict[str, Fact], decided: Set[tuple[str, str | None]], options: FactsOptions
+    facts: dict[str, Fact], decided: AbstractSet[tuple[str, str | None]], options: FactsOptions
 ) -> list[dict[str, Any]]:
     """Return the ends of the values that a slot of one person has had, if several of them have none."""
     current = [fact for fact in facts.values() if fact.valid_to is None]
