@@ -86,6 +86,14 @@ class Traces:
         """Return all traces: the hash of what was forgotten, and the random id of the trace."""
         return [(line["s"], line["x"]) for line in self._values(self._log) if _is_trace(line)]
 
+    def forgotten_records(self, journal: str) -> Callable[[str], bool]:
+        """Return what says of an id whether that record of a journal was forgotten on any machine. Raise StoreError.
+
+        Only a memory that several machines share has traces of that.
+        """
+        known = {scope for scope, _ in self.read()} if self.key else set()
+        return lambda name: self.scope(journal, name) in known
+
     def forgotten(self) -> Callable[[str, str, str], bool]:
         """Return what says of a folder, a group and an id whether that line was forgotten on any machine."""
         known = {scope for scope, _ in self.read()}

@@ -232,12 +232,24 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
         return counts + ImportCounts(notices=_told_of(list(back.values()))) if back else counts
 
     def _was_forgotten(self) -> Callable[[str], bool]:
-        """Return what says of an id whether it was forgotten. Only a memory of several machines has traces of that."""
-        traces = Traces(Path() if self._host is None else self._host.config.data_dir)
-        if self._host is None or not traces.key:
+        if self._host is None:
             return lambda _name: False
-        known = {scope for scope, _ in traces.read()}
-        return lambda name: traces.scope(self.name, name) in known
+        return Traces(self._host.config.data_dir).forgotten_records(self.name)
+
+    def drop_forgotten(self, collection: str, /) -> None:
+        """Remove from the index what was forgotten on any machine: for a broken line, a run would keep it.
+
+        Raise StoreError.
+        """
+        replayed = self.journal.replay()
+        if not replayed.broken:
+            return
+        was_forgotten = self._was_forgotten()
+        with self.host.store.read() as snapshot:
+            indexed = [(path, self.id_of(collection, path)) for path in snapshot.manifest(collection, self.name)]
+        gone = [path for path, name in indexed if name not in replayed.records and was_forgotten(name)]
+        if gone and (failure := self.host.remove_documents(gone, collection)) is not None:
+            raise failure
 
     def refusal(self, _record: JsonRecord, /) -> str:
         """Return why an import does not add a record; usually empty."""
@@ -328,6 +340,7 @@ class JournalSource(Source, Forgettable, Forgetful):
         return [path for path in gone if path in self._forgotten or not is_broken]
 
     def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
-        """Finish an erasure that a crash interrupted."""
+        """Finish an erasure that a crash interrupted, and what a broken line would keep of one on another machine."""
         self.owner.journal.finish()
+        self.owner.drop_forgotten(self.collection)
         return ()
