@@ -103,3 +103,12 @@ def test_a_pipeline_is_written_and_read(store):
     found = again.run({"retriever": {"query": "when does the ferry leave"}})["retriever"]["documents"]
     assert [document.id for document in found] == ["a"]
     again.get_component("retriever").document_store.close()
+
+
+def test_the_retriever_returns_nothing_that_nobody_sees_and_the_store_what_was_written(store, monkeypatch):
+    monkeypatch.setenv("KLAW_EMBEDDER", "none")
+    written = Document(id="a", content="The fer\u00adry leaves.", meta={"by\u200b": "A\u200bda", "ports": ["x\u2060"]})
+    store.write_documents([written])
+    (found,) = KlawHybridRetriever(store).run("leaves")["documents"]
+    assert (found.content, found.meta["by"], found.meta["ports"]) == ("The ferry leaves.", "Ada", ["x"])
+    assert store.filter_documents() == [written]

@@ -75,6 +75,13 @@ def by_command(memory, path):
     return CliRunner().invoke(cli, ["forget", path, "--yes", "--data-dir", str(memory.config.data_dir)])
 
 
+def test_klaw_forget_asks_about_the_document_that_is_shown_so(memory, tmp_path, monkeypatch):
+    monkeypatch.setenv("KLAW_CONFIG", "/dev/null")
+    write(memory, "so\xadft.md", "one")
+    done = CliRunner().invoke(cli, ["forget", "notes/soft.md", "--data-dir", str(tmp_path / "data")])
+    assert "stdin is not a terminal" in done.stderr
+
+
 def by_tool(memory, path):
     return memory.call_tool("memory_forget", {"path": path}, allow=["memory_forget"])
 
