@@ -12,7 +12,9 @@ from klaw_notes import unreadable
 from klaw_notes.unreadable import blank_unreadable
 
 CODE = base64.b64encode(random.Random(7).randbytes(600)).decode()
-ROWS = "\n".join(CODE[start : start + 64] for start in range(0, len(CODE), 64))
+ROWS, SHORTEST_ROWS = (
+    "\n".join(CODE[start : start + width] for start in range(0, len(CODE), width)) for width in (64, 60)
+)
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,7 @@ ROWS = "\n".join(CODE[start : start + 64] for start in range(0, len(CODE), 64))
         (f"See ![a](data:image/png;base64,{CODE}) here.", "See ![a]( ) here."),
         (f"a\n\n{CODE}\n\nb", "a b"),
         (f"```\n-----BEGIN CERTIFICATE-----\n{ROWS}\n-----END CERTIFICATE-----\n```", "``` ---------- ---------- ```"),
+        (f"a\n\n{SHORTEST_ROWS}\n\nb", "a b"),
         ("Read [the book] now.\n\n[the book]: https://example.org/book", "Read [the book] now."),
         ("Read [it][The  Book] now.\n[the book]: <a b> 'title'\n", "Read [it][The Book] now."),
         ("x " + "0123456789abcdef" * 20, "x"),

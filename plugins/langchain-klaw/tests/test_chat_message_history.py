@@ -65,3 +65,14 @@ def test_messages_of_a_human_keep_their_name_and_the_sender_of_the_history(words
     history.add_messages([HumanMessage("Hi", name="Ada"), AIMessage("Yes?")])
     said = [line.message.meta for line in words_only.conversations.read(Chat("langchain", "trip"))]
     assert [(meta.get("sender_id"), meta.get("name")) for meta in said] == [("7", "Ada"), (None, None)]
+
+
+def test_what_other_programs_said_has_nothing_that_nobody_sees_and_own_messages_are_unchanged(history, words_only):
+    from datetime import UTC, datetime
+
+    from klaw_journals import Message
+
+    chat = Chat("langchain", "trip/to oslo")
+    words_only.conversations.append(Message("user", "The fer\u00adry.", datetime.now(UTC), meta=chat.meta))
+    history.add_user_message("The trai\u200bn.")
+    assert [message.content for message in history.messages] == ["The ferry.", "The trai\u200bn."]

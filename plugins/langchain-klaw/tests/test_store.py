@@ -40,6 +40,13 @@ class TestItems:
         assert store.get(("users", "ada"), "k") is None
         assert store.search(("users",), query="train") == []
 
+    def test_an_answer_to_a_question_has_nothing_that_nobody_sees_and_an_item_is_what_was_put(self, store):
+        value = {"te\u200bxt": "The ferry lea\u00adves.", "n": [1, {"x": "a\u2060"}]}
+        store.put(("users",), "k", value)
+        (found,) = store.search(("users",), query="ferry")
+        assert found.value == {"text": "The ferry leaves.", "n": [1, {"x": "a"}]}
+        assert [item.value for item in store.search(("users",))] == [store.get(("users",), "k").value] == [value]
+
     def test_names_with_any_characters_are_distinguished(self, store):
         names = [(("a",), "b/c"), (("a", "b"), "c"), (("a",), "b%2Fc"), (("ü\n",), "数据 库"), (("a",), "b c")]
         for number, (namespace, key) in enumerate(names):
