@@ -156,6 +156,25 @@ def test_what_a_person_has_refused_to_end_is_not_asked_again(machine):
         assert {fact.value for fact in facts.list()} == {"Oslo", "Rome"}
 
 
+def test_an_end_that_a_person_has_undone_is_not_made_again(machine):
+    """Also not once there is a third value, which ends both."""
+    for day, boat in enumerate(("Heron", "Curlew", "Plover")):
+        with machine("one", boat="many") as memory:
+            facts = memory.extension(Facts)
+            facts.keeper.now = lambda day=day: MAY + timedelta(days=day)
+            last = facts.remember(f"I sail the {boat}.", slot="boat", value=boat)
+        with machine("one", boat="single") as memory:
+            memory.index()
+            facts = memory.extension(Facts)
+            if boat == "Curlew":
+                (batch,) = (line["batch"] for line in facts.journal.operations() if line["op"] == "end")
+                facts.undo(batch)
+                memory.index()
+                assert {fact.value for fact in facts.list()} == {"Heron", "Curlew"}
+            found = {fact.value: fact.ended_by for fact in facts.list(everything=True)}
+    assert found == {"Heron": last.id, "Curlew": last.id, "Plover": None}
+
+
 @needs_sync
 @pytest.mark.parametrize("agent", ["one", "two", "three"])
 @pytest.mark.parametrize("answer", ["none", "refused"])

@@ -338,6 +338,16 @@ def test_a_change_that_changes_nothing_writes_no_file(klaw, file):
     assert not file.exists()
 
 
+def test_an_edit_follows_a_link(tmp_path):
+    real, link = tmp_path / "dotfiles" / "klaw.toml", tmp_path / "config.toml"
+    real.parent.mkdir()
+    real.write_text(FILE, "utf-8")
+    link.symlink_to(real)
+    edit(link, lambda source: with_value(source, "memory.chunking.max_tokens", value=200))
+    assert link.is_symlink()
+    assert tomllib.loads(real.read_text("utf-8"))["memory"]["chunking"]["max_tokens"] == 200
+
+
 def test_commands_at_once_lose_nothing(klaw, file):
     """Each is a process, as in a script that sets up a machine."""
     assert klaw("--version").exit_code == 0

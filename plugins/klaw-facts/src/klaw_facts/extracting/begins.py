@@ -51,8 +51,7 @@ def begin_in(content: str, place: tuple[int, int], when: str | None, said_at: da
     stated = next((item for item in all_stated_in(content) if item.start < end and start < item.end), None)
     if stated is None or not is_dated(stated, said_at):
         return Begin(), None
-    part = content[start:end]
-    begin = begin_of(part, stated, when if when == part or is_said(when, part) else None, said_at)
+    begin = begin_of(content[start:end], stated, when, said_at)
     if stated.is_planned and (begin.valid_from is None or begin.valid_from <= said_at):
         return Begin(), None
     return begin, stated
