@@ -110,6 +110,7 @@ class TestSearch:
             ({"owner.first-name": "Ada"}, {"1"}),
             ({"owner": {"first-name": "Ada"}}, {"1"}),
             ({"text": {"$gte": "a c"}}, {"1"}),
+            ({"text": {"$gt": "Zebra"}}, {"1", "2"}),  # by code points, not as the index orders text
             ({"year": {"$eq": float("nan")}}, set()),
         ],
     )
