@@ -180,7 +180,7 @@ class TestRows:
 
     @pytest.mark.parametrize("error", [StoreFullError, StoreLockedError])
     def test_a_message_in_the_journal_is_acknowledged_though_the_database_has_no_room_for_its_row(
-        self, make_home, monkeypatch, error
+        self, make_home, monkeypatch, error, caplog
     ):
         def refuse(*_arguments):
             raise error("nothing was changed")
@@ -191,6 +191,7 @@ class TestRows:
                 patched.setattr(RowSync, "sync_summaries", refuse)
                 memory.conversations.append(said(1))
                 memory.conversations.add_summary(CHAT, "one message")
+            assert caplog.text.count("`klaw index`") == (0 if error is StoreLockedError else 2)
             memory.index()
             assert [row.content for row in rows_of(memory)] == ["message number 1"]
 

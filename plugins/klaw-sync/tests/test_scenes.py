@@ -143,6 +143,16 @@ def test_messages_are_in_no_readable_file(world):
     assert {one.body["id"] for segment in segments for one in segment.versions if one.kind == "conversations"} == {"a1"}
 
 
+def test_a_machine_that_writes_readable_files_tells_what_an_agent_deleted(world):
+    one, other, folder = world
+    readable = Sync(other.root, host="other", plain=True)
+    core(one).update("user", "drink", "oolong")
+    meet(one, readable, folder)
+    core(other).delete("user", "drink", trust="agent")
+    meet(one, readable, folder)
+    assert core(one).get().user == core(other).get().user == {}
+
+
 @pytest.mark.promise("Y16")
 def test_a_folder_has_no_text_that_was_forgotten(world):
     one, other, folder = world
