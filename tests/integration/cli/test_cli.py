@@ -189,7 +189,7 @@ class TestCommonOptions:
         plain, debug = klaw("index", "nowhere"), klaw("index", "nowhere", "--debug")
 
         assert plain.exit_code == debug.exit_code == 1
-        assert plain.stderr == "klaw: nowhere does not exist\n"
+        assert plain.stderr == "klaw: nowhere does not exist → klaw index DIR\n"
         assert "Traceback" in debug.stderr
         assert "WorkspaceError" in debug.stderr
 

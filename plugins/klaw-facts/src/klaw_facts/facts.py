@@ -36,7 +36,7 @@ from klaw_facts.compressing import Compression, CompressionReport
 from klaw_facts.extracting.extraction import Extraction, ExtractionReport
 from klaw_facts.fold import State
 from klaw_facts.history import values_over_time
-from klaw_facts.index import FACTS, FactIndex, FactSource, id_of
+from klaw_facts.index import FACTS, FactIndex, FactSource
 from klaw_facts.journal import FactsJournal
 from klaw_facts.keeper import FactKeeper, find_fact, own_key
 from klaw_facts.options import FactsOptions
@@ -407,11 +407,12 @@ class Facts(
         reads = self.options.extractor != "none" and bool(self._conversations.journal.files().files)
         if not reads and not self.journal.records.exists:
             return ()
-        return (FactSource(self.journal, Path(self.journal.records.location), self._catch_up, self._forget),)
+        was_forgotten = partial(Traces(self.data_dir).forgotten_records, FACTS)
+        location = Path(self.journal.records.location)
+        return (FactSource(self.journal, location, self._catch_up, self._forget, was_forgotten),)
 
     def _catch_up(self) -> Sequence[SkippedEntry]:
         """Drop quotes of removed messages, and extract facts from new ones; after a failure, the next run continues."""
-        self._drop_forgotten()
         self.drop_missing(is_told=False)
         self._settle()
         if self.options.extractor == "none":
@@ -421,17 +422,6 @@ class Facts(
         except KlawError as error:
             return (SkippedEntry(FACTS, f"nothing extracted: {error}", keep=True),)
         return (SkippedEntry(FACTS, f"not all extracted: {report.problem}", keep=True),) if report.problem else ()
-
-    def _drop_forgotten(self) -> None:
-        """Remove from the index what was forgotten on any machine: for a broken line, a run would keep it."""
-        if not self.journal.broken():
-            return
-        known, was_forgotten = self.journal.state().facts, Traces(self.data_dir).forgotten_records(FACTS)
-        with self.host.store.read() as snapshot:
-            indexed = map(id_of, snapshot.manifest(FACTS, FACTS))
-        failure = self.index.remove([name for name in indexed if name not in known and was_forgotten(name)])
-        if failure is not None:
-            raise failure
 
     def _settle(self) -> None:
         """End values that became known apart, where the next ones begin."""

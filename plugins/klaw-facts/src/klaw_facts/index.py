@@ -323,6 +323,8 @@ class FactSource(Source, Forgettable, Forgetful, Divisible):
     location: Path
     catch_up: Callable[[], Sequence[SkippedEntry]]
     forget_facts: Callable[[Sequence[str]], None]
+    #: Returns what says of an id whether the fact was forgotten on any machine.
+    was_forgotten: Callable[[], Callable[[str], bool]]
     _found: dict[str, Fact] = field(factory=dict, init=False, repr=False)
     _forgotten: set[str] = field(factory=set, init=False, repr=False)
 
@@ -391,14 +393,15 @@ class FactSource(Source, Forgettable, Forgetful, Divisible):
     def forgotten(self, paths: Iterable[str], /) -> Sequence[str]:
         """Return the facts that are no longer in the journal, or hidden.
 
-        While a part of the journal is broken, it may be any fact, except those that this object has forgotten.
+        While a part of the journal is broken, it may be any fact, except those that this object or another machine has
+        forgotten.
         """
-        broken = self.journal.broken()
+        was_forgotten = self.was_forgotten() if self.journal.broken() else lambda _name: True
         known = self.journal.state().facts
 
         def is_gone(path: str) -> bool:
             fact = known.get(id_of(path))
-            return fact.is_hidden if fact is not None else path in self._forgotten or not broken
+            return fact.is_hidden if fact is not None else path in self._forgotten or was_forgotten(id_of(path))
 
         return [path for path in paths if is_gone(path)]
 

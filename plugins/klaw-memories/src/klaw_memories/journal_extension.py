@@ -211,7 +211,7 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
         known = dict(self.journal.replay().records)
         counts = ImportCounts()
         batch: list[JsonRecord] = []
-        was_forgotten = self._was_forgotten()
+        was_forgotten = self.was_forgotten()
         back: dict[str, str] = {}
         for record in (self.parse(item.value["value"]) for item in records):
             if refusal := self.refusal(record):
@@ -231,25 +231,11 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
         counts += self._keep(batch)
         return counts + ImportCounts(notices=_told_of(list(back.values()))) if back else counts
 
-    def _was_forgotten(self) -> Callable[[str], bool]:
+    def was_forgotten(self) -> Callable[[str], bool]:
+        """Return what says of an id whether it was forgotten. Only a memory of several machines has traces of that."""
         if self._host is None:
             return lambda _name: False
         return Traces(self._host.config.data_dir).forgotten_records(self.name)
-
-    def drop_forgotten(self, collection: str, /) -> None:
-        """Remove from the index what was forgotten on any machine: for a broken line, a run would keep it.
-
-        Raise StoreError.
-        """
-        replayed = self.journal.replay()
-        if not replayed.broken:
-            return
-        was_forgotten = self._was_forgotten()
-        with self.host.store.read() as snapshot:
-            indexed = [(path, self.id_of(collection, path)) for path in snapshot.manifest(collection, self.name)]
-        gone = [path for path, name in indexed if name not in replayed.records and was_forgotten(name)]
-        if gone and (failure := self.host.remove_documents(gone, collection)) is not None:
-            raise failure
 
     def refusal(self, _record: JsonRecord, /) -> str:
         """Return why an import does not add a record; usually empty."""
@@ -327,7 +313,8 @@ class JournalSource(Source, Forgettable, Forgetful):
     def forgotten(self, paths: Iterable[str], /) -> Sequence[str]:
         """Return the documents that are no longer in the journal.
 
-        A broken line may contain any record. If there is one, only what this object has forgotten counts.
+        A broken line may contain any record. If there is one, only what this object or another machine has forgotten
+        counts.
         """
         version, is_broken = self._scanned
         if version is not None and version == self.owner.journal.version:  # nothing was written since the scan
@@ -337,10 +324,14 @@ class JournalSource(Source, Forgettable, Forgetful):
             is_broken = bool(replayed.broken)
             current = self.owner.current(replayed.records)
             gone = [path for path in paths if self.owner.id_of(self.collection, path) not in current]
-        return [path for path in gone if path in self._forgotten or not is_broken]
+        if not is_broken:
+            return gone
+        was_forgotten = self.owner.was_forgotten()
+        return [
+            path for path in gone if path in self._forgotten or was_forgotten(self.owner.id_of(self.collection, path))
+        ]
 
     def prepare(self, _store: object, /) -> Sequence[SkippedEntry]:
-        """Finish an erasure that a crash interrupted, and what a broken line would keep of one on another machine."""
+        """Finish an erasure that a crash interrupted."""
         self.owner.journal.finish()
-        self.owner.drop_forgotten(self.collection)
         return ()
