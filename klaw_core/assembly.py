@@ -34,7 +34,7 @@ from klaw_core.interfaces.index import Index, Retriever
 from klaw_core.interfaces.store import RepairableStore
 from klaw_core.kinds import CHUNKER, CONVERTER, EMBEDDER, KINDS, LANGUAGE_MODEL, RERANKER, RETRIEVER, SOURCE, STORE
 from klaw_core.plugins.registry import Registry
-from klaw_core.searching.retrievers import ConfiguredRetriever, absent
+from klaw_core.searching.retrievers import AbsentRetriever, ConfiguredRetriever
 from klaw_core.values.config import Config, Selection
 from klaw_core.values.lazy import Lazy
 from klaw_core.values.text import DEFAULT_FORMAT, TRANSCRIPT_FORMAT
@@ -110,7 +110,7 @@ class Assembly:
         self.store: Store[Any] = build_store()
         try:
             retrievers = (
-                absent(selection.type, build_retriever)
+                ConfiguredRetriever(selection.type, AbsentRetriever(), 1.0, str(build_retriever))
                 if isinstance(build_retriever, PluginError)
                 else self._configured(selection, build_retriever())
                 for selection, build_retriever in build_retrievers

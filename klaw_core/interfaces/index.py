@@ -52,6 +52,10 @@ class Retriever(Generic[R]):
         """Return notices for the user about the search for ``query``, one line each."""
         return ()
 
+    def absent(self, _resource: R, _query: Query, /) -> Sequence[str]:
+        """Return names in the question that are spelled exactly, such as an error code, and that no chunk contains."""
+        return ()
+
     def suggest(self, _resource: R, _query: Query, _read: Callable[[Sequence[int]], Sequence[str]], /) -> str | None:
         """Return the corrected question, or None. Called only if there is no good match.
 

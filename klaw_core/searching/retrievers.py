@@ -7,7 +7,6 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_core.errors import PluginError
 from klaw_core.interfaces.index import Retriever
 from klaw_core.values.search import Hit, Query
 
@@ -43,8 +42,3 @@ class AbsentRetriever(Retriever[object]):
     def search(self, _resource: object, _query: Query, _limit: int, /) -> Sequence[Hit]:
         """Return nothing; it is never called."""
         return ()
-
-
-def absent(name: str, error: PluginError) -> ConfiguredRetriever:
-    """Return a configured retriever for one that cannot be built."""
-    return ConfiguredRetriever(name, AbsentRetriever(), 1.0, str(error))

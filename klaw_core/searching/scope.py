@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 # Below this familiarity, chunks in other scripts are near to the question only by chance.
 _FAMILIAR = 0.5
+# The greatest relevance of a result if a name in the question is absent: so low that also a fact, of higher relevance
+# than other texts, is weak.
+_IF_ABSENT = 0.01
 # The number of nearest chunks that are checked for words in common with the question.
 _MAX_CHECKED = 20
 
@@ -52,13 +55,15 @@ class Scope:
     """The collections of one search, in one snapshot. ``collapse``: leave out copies and overlapping chunks.
 
     ``relevance`` is a function from the key of a hit of the last :meth:`ask` to its relevance, or None if unknown.
-    ``unreadable`` are the keys that retrievers found but whose chunks cannot be read.
+    ``unreadable`` are the keys that retrievers found but whose chunks cannot be read. ``absent`` are the names in the
+    question that no chunk of any collection contains: then nothing answers it, and every result is weak.
     """
 
     snapshot: Snapshot[Any]
     targets: Sequence[Target]
     collapse: bool = True
     unreadable: set[int] = field(factory=set, init=False)
+    absent: Sequence[str] | None = field(default=None, init=False)
     relevance: Callable[[int], float | None] = field(default=lambda _key: None, init=False)
     _read: dict[int, StoredChunk] = field(factory=dict, init=False)
     _asked: set[tuple[str, str]] = field(factory=set, init=False)
@@ -79,13 +84,17 @@ class Scope:
                     hits = tuple(configured.retriever.search(self.snapshot.resource, target.query, depth))
                     check_hits(hits, depth, target.query.within, f"the retriever {configured.name!r}")
                     notices.extend(map(str, configured.retriever.notices(self.snapshot.resource, target.query)))
+                    if not configured.retriever.needs_vectors:
+                        named = configured.retriever.absent(self.snapshot.resource, target.query)
+                        self.absent = [name for name in named if self.absent is None or name in self.absent]
                 except (Exception, SystemExit) as error:  # noqa: BLE001  # a plugin may raise anything; the others answer
                     problem = as_klaw_error(error)
                     failure = failure or RetrievalError(f"{configured.name}: {problem.message}", hint=problem.hint)
                     notices.append(f"searched without {configured.name}: {problem}")
                     continue
                 if target.familiarity < 1 and configured.retriever.needs_vectors:
-                    hits = tuple(_with_lower_relevance(hit, target.familiarity) for hit in hits)
+                    known = target.familiarity
+                    hits = tuple(evolve(hit, relevance=hit.relevance and hit.relevance * known) for hit in hits)
                 if len(self.targets) > 1:
                     hits = tuple(evolve(hit, key=hit.key * len(self.targets) + number) for hit in hits)
                 ranking = Ranking(configured.name, hits, configured.weight)
@@ -223,7 +232,8 @@ class Scope:
 
     def judged(self, hit: Hit) -> float | None:
         """Return the relevance that a preference or a stage gave a fused hit, or else the estimated one."""
-        return self.relevance(hit.key) if hit.relevance is None else hit.relevance
+        relevance = self.relevance(hit.key) if hit.relevance is None else hit.relevance
+        return min(relevance or 0.0, _IF_ABSENT) if self.absent else relevance
 
     @cached_property
     def _vector_retrievers(self) -> set[str]:
@@ -235,21 +245,12 @@ class Scope:
         }
 
 
-def _with_lower_relevance(hit: Hit, familiarity: float) -> Hit:
-    """Return a hit with its relevance multiplied by the familiarity."""
-    return hit if hit.relevance is None else evolve(hit, relevance=hit.relevance * familiarity)
-
-
 def _merged(rankings: Sequence[Ranking], depth: int) -> Ranking:
     """Merge the rankings of one retriever in several collections by its own scores."""
     from heapq import merge  # one collection needs no merging
 
-    hits = merge(*(ranking.hits for ranking in rankings), key=_best_first)
+    hits = merge(*(ranking.hits for ranking in rankings), key=lambda hit: (-hit.score, hit.key))
     return evolve(rankings[0], hits=tuple(islice(hits, depth)))
-
-
-def _best_first(hit: Hit) -> tuple[float, int]:
-    return -hit.score, hit.key
 
 
 def _overlaps(chunk: Chunk, others: Sequence[Chunk]) -> bool:

@@ -309,3 +309,12 @@ def test_no_fact_is_offered_for_a_question_that_none_answers(open_memory, questi
     assert found.nothing_fits or not found
     assert offered(facts, question) == []
     assert memory.call_tool("memory_facts", {"query": question})["facts"] == []
+
+
+def test_no_fact_answers_a_question_about_an_identifier_that_is_nowhere(open_memory):
+    facts = open_memory().extension(Facts)
+    facts.remember("ERR_TLS_42 means that the certificate has expired.")
+    assert not facts.search("what does ERR_TLS_42 mean").nothing_fits
+    found = facts.search("what does ERR_TLS_43 mean")
+    assert found.nothing_fits
+    assert "nothing contains 'ERR_TLS_43'" in found.notices

@@ -125,6 +125,9 @@ def test_corrected_words_are_those_of_fts5(texts, open_store):
             read = lambda keys: [texts[key] for key in keys]  # noqa: E731
             found[text] = ours.suggest(transaction.resource, Query(text), read)
             assert found[text] == theirs.suggest(connection, Query(text), read)
+        asked, plain = Query("ERR_TLS_43 and a lantern"), Query("a lantern")
+        assert ours.absent(transaction.resource, asked) == theirs.absent(connection, asked) == ["ERR_TLS_43"]
+        assert not ours.absent(transaction.resource, plain)
     assert found["lantren"] == "lantern"
     assert found["the borow cheker"] == "the borrow checker"
     assert found["фонрь"] == "фонарь"

@@ -32,13 +32,14 @@ from klaw_fts5.sql import (
     statements,
 )
 from klaw_words.query import MAX_CHARACTERS, Term
-from klaw_words.searching import Searcher, Weights, columns, notices, search
+from klaw_words.searching import Searcher, Weights, absent_identifiers, columns, notices, search
 
 if TYPE_CHECKING:
     from klaw_core import KeyDigest
     from klaw_fts5.packed.cache import Cache
     from klaw_fts5.packed.index import PackedIndex
     from klaw_fts5.packed.search import PackedSearch
+    from klaw_fts5.vocabulary import Vocabulary
 
 # If at least this number of rows is added at once, they are packed even in a small collection, which may become large.
 _BULK = 256
@@ -286,29 +287,39 @@ class Fts5Index(Index[apsw.Connection]):
         self, resource: apsw.Connection, query: Query, read: Callable[[Sequence[int]], Sequence[str]], /
     ) -> str | None:
         """Return the question with each word that no chunk contains replaced by a similar word that one contains."""
-        from klaw_fts5.vocabulary import Vocabulary
         from klaw_words.suggesting import Suggester
 
         with as_retrieval_error(query.collection):
-            if not _exists(resource, query.collection):
+            if (words := self._vocabulary(resource, query.collection)) is None:
                 return None
-            state = self._state(resource, query.collection)
-            sql, known = statements(query.collection), self._knowledge.of(query.collection, state)
-            searcher = ExactSearch(resource, sql, self._weights, 0, known)
-            try:
-                packed = self._packed(resource, sql, state, known)
-            except DAMAGE:
-                packed = None
+            return Suggester(words, read, words.searcher.known.meant).suggest(query.text[:MAX_CHARACTERS])
 
-            def has(term: Term) -> bool:
-                if packed is not None:
-                    with suppress(*DAMAGE):
-                        return packed.has(term)
-                return searcher.has(term)
+    def absent(self, resource: apsw.Connection, query: Query, /) -> Sequence[str]:
+        """Return the identifiers of the question, such as ``ERR_TLS_43``, that no chunk contains."""
+        with as_retrieval_error(query.collection):
+            return absent_identifiers(query.text, lambda: self._vocabulary(resource, query.collection))
 
-            rows = 0 if state is None else state.rows + state.lacking
-            words = Vocabulary(searcher, has, rows)
-            return Suggester(words, read, known.meant).suggest(query.text[:MAX_CHARACTERS])
+    def _vocabulary(self, resource: apsw.Connection, collection: str) -> Vocabulary | None:
+        """Return the words of a collection, looked up in packed postings where these are used; None if it has none."""
+        from klaw_fts5.vocabulary import Vocabulary
+
+        if not _exists(resource, collection):
+            return None
+        state = self._state(resource, collection)
+        sql, known = statements(collection), self._knowledge.of(collection, state)
+        searcher = ExactSearch(resource, sql, self._weights, 0, known)
+        try:
+            packed = self._packed(resource, sql, state, known)
+        except DAMAGE:
+            packed = None
+
+        def has(term: Term) -> bool:
+            if packed is not None:
+                with suppress(*DAMAGE):
+                    return packed.has(term)
+            return searcher.has(term)
+
+        return Vocabulary(searcher, has, 0 if state is None else state.rows + state.lacking)
 
     def _is_small(self, rows: int) -> bool:
         """Return whether FTS5 answers for a collection with this number of rows, so that it needs no packed form."""

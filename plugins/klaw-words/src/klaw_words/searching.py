@@ -6,10 +6,11 @@ finds anything, and adds the coverage.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from attrs import frozen
 
@@ -20,6 +21,11 @@ from klaw_words.properties import described
 from klaw_words.query import MAX_TERMS, Term, compile_query
 from klaw_words.treatment import index_text
 
+if TYPE_CHECKING:
+    from klaw_words.identifiers import Words
+
+# What every identifier has: a digit, an underscore, or a capital letter after a small one.
+_NAMING = re.compile(r"[0-9_]|[a-z][A-Z]", re.ASCII)
 # Rows. In a smaller collection a word in half of the rows is not necessarily common.
 _FEW = 20
 # The minimum number of best rows for which pairs are added to the score, so that a smaller limit gives the same order.
@@ -92,6 +98,18 @@ def notices(text: str, /) -> tuple[str, ...]:
     if len(text) <= MAX_TERMS or len(terms := compiled(text)) <= MAX_TERMS:
         return ()
     return (f"the question has {len(terms):,} different words; searched for the {MAX_TERMS} most informative ones",)
+
+
+def absent_identifiers(text: str, get_words: Callable[[], Words | None], /) -> Sequence[str]:
+    """Return the identifiers of a question, as they are written, that no chunk contains.
+
+    ``get_words`` returns the words of the collection, or None if it has none; it is called only if necessary.
+    """
+    if _NAMING.search(text) is None:
+        return ()
+    from klaw_words.identifiers import absent
+
+    return absent(text, get_words)
 
 
 def everyday_from(rows: int, /) -> int:

@@ -15,7 +15,7 @@ from klaw_store_postgres.session import Session
 from klaw_store_postgres.words import segments
 from klaw_store_postgres.words.search import PostingsSearch, Within
 from klaw_words.query import MAX_CHARACTERS
-from klaw_words.searching import Weights, columns, notices, search
+from klaw_words.searching import Weights, absent_identifiers, columns, notices, search
 
 if TYPE_CHECKING:
     from klaw_core import ChunkSelection
@@ -115,6 +115,11 @@ class WordIndex(Index[Session]):
         if not searcher.rows:
             return None
         return Suggester(searcher, read).suggest(query.text[:MAX_CHARACTERS])
+
+    @retrieval_errors()
+    def absent(self, resource: Session, query: Query, /) -> Sequence[str]:
+        """Return the identifiers of the question, such as ``ERR_TLS_43``, that no chunk contains."""
+        return absent_identifiers(query.text, lambda: self._searcher(resource, query))
 
     def _searcher(self, resource: Session, query: Query) -> PostingsSearch:
         weights = Weights(self.options.text_weight, self.options.heading_weight, self.options.context_weight)
