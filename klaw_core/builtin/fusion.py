@@ -130,12 +130,6 @@ def _combine(retrievers: Iterable[_WeightedRanking], limit: int) -> Sequence[Hit
         places = dict(zip([hit.key for hit in weighted.hits], count(), strict=False))
         for key in parts.keys() & places.keys():
             place = places[key]
-            part = Contribution(
-                weighted.retriever,
-                place + 1,
-                weighted.hits[place].score,
-                weighted.weights[place],
-                weighted.values[place],
-            )
-            parts[key].append(part)
+            held = weighted.hits[place].score, weighted.weights[place], weighted.values[place]
+            parts[key].append(Contribution(weighted.retriever, place + 1, *held))
     return [Hit(key, -score, tuple(parts[key])) for score, key in best]

@@ -127,7 +127,8 @@ class Indexer:
         """
         counts = RunCounts(on_progress, "ahead")
         entries = self._scan(source, counts)
-        for batch in _batches(self._changed(source, entries, {}, counts, force=True), self._call_size(run)):
+        size = max(BATCH, run.call_size(self.collection.embedder))
+        for batch in _batches(self._changed(source, entries, {}, counts, force=True), size):
             with alone():
                 found = partial(counts.report_part, batch)
                 cuts = {cut.document.path: cut for cut in batch}
@@ -217,9 +218,6 @@ class Indexer:
                 return snapshot.manifest(self.collection.name, source.origin)
             found = {path: snapshot.record(self.collection.name, source.origin, path) for path in paths}
         return {path: record for path, record in found.items() if record is not None}
-
-    def _call_size(self, run: EmbeddingRun) -> int:
-        return max(BATCH, run.call_size(self.collection.embedder))
 
     def _scan(self, source: IsolatedSource, counts: RunCounts) -> list[Entry]:
         """Return the entries of a source that can be read, and count them and the others."""

@@ -84,11 +84,8 @@ class IsolatedSource:
         """Return the present entries. Raise WorkspaceError."""
         with self.guarded():
             found: list[Any] = list(self.source.scan())
-            for item in found:
-                if not _is_sound(item):
-                    raise PluginContractError(
-                        f"{self.name} yielded {quoted(item)}, expected an Entry or a SkippedEntry"
-                    )
+            for item in (each for each in found if not _is_sound(each)):
+                raise PluginContractError(f"{self.name} yielded {quoted(item)}, expected an Entry or a SkippedEntry")
         return found
 
     def read(self, entry: Entry, /) -> Document | SkippedEntry:

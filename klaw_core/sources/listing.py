@@ -34,14 +34,9 @@ def recent_documents(
             for record in _candidates(snapshot, name, origin, since, limit)
             if since is None or record.created_at >= since
         ]
-        newest = heapq.nsmallest(len(found) if limit is None else limit, found, key=_age)
-        listed = (_listed(snapshot, record, name) for record, name in newest)
-        return tuple(document for document in listed if document is not None)
-
-
-def _age(item: tuple[DocumentRecord, str]) -> tuple[float, str]:
-    record, _ = item
-    return -record.created_at.timestamp(), record.path
+        wanted = len(found) if limit is None else limit
+        newest = heapq.nsmallest(wanted, found, key=lambda item: (-item[0].created_at.timestamp(), item[0].path))
+        return tuple(filter(None, (_listed(snapshot, record, name) for record, name in newest)))
 
 
 def _candidates(
@@ -62,22 +57,13 @@ def _records(snapshot: Snapshot[Any], collection: str, origin: str | None) -> It
 
 def _listed(snapshot: Snapshot[Any], record: DocumentRecord, collection: str) -> ListedDocument | None:
     """Return a document's list entry, or None if it has no chunks."""
-    chunks = snapshot.outline(collection, record.path)
-    if not chunks:
+    if not (chunks := snapshot.outline(collection, record.path)):
         return None
-    first = chunks[0]
-    heading = first.chunk.heading
+    first, path, date = chunks[0], record.path, record.created_at
+    title = "".join(first.chunk.heading[:1])
     body = _HEADINGS.sub("", first.chunk.text)
     text = " ".join(_HEADING.sub(lambda found: found[1] + ("" if found[2] or not found[1] else ":"), body).split())
     preview = text if len(text) <= _PREVIEW else f"{text[:_PREVIEW]}…"
     return ListedDocument(
-        record.path,
-        record.origin,
-        collection,
-        record.created_at,
-        first.source,
-        first.chat_id,
-        heading[0] if heading else "",
-        preview,
-        len(chunks),
+        path, record.origin, collection, date, first.source, first.chat_id, title, preview, len(chunks)
     )

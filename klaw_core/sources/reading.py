@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from klaw_core.errors import NotFoundError, QueryError, StoreCorruptError, WorkspaceError, quoted
 from klaw_core.indexing.chunking import FormatChunker
@@ -23,7 +23,7 @@ from klaw_core.values.findings import FIX
 from klaw_core.values.lines import count_lines, line_starts, take_lines
 from klaw_core.values.metadata import TRUST, has_surrogates
 from klaw_core.values.runs import Excerpt, SkippedEntry
-from klaw_core.values.text import DEFAULT_FORMAT, StoredChunk
+from klaw_core.values.text import DEFAULT_FORMAT, Heading, StoredChunk
 
 _MIN_ID_DIGITS = 6
 _MAX_LISTED_HEADINGS = 5  # in an error message
@@ -40,10 +40,11 @@ class Reader:
     get_chunker: Callable[[str], FormatChunker]
 
     def get(self, target: str, first_line: int = 1, lines: int | None = None, *, redact: bool = False) -> Excerpt:
-        """Return lines of a document. ``target`` is a document's path, a file's path, or a chunk's id.
+        """Return lines of a document. Raise NotFoundError, StoreCorruptError.
 
-        ``redact``: the text is for a model, so secrets are redacted as in the index. A target may end with ``#`` and
-        the heading of a section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``. Raise NotFoundError, StoreCorruptError.
+        ``target`` is a document's path, a file's path, or a chunk's id. It may end with ``#`` and the heading of a
+        section: ``notes/a.md#Plans``, ``papers/b.pdf#page=3``, ``notes/a.md#Boats > Plans``, ``notes/a.md#plans-1``.
+        ``redact``: the text is for a model, so secrets are redacted as in the index.
         """
         if first_line < 1:
             raise NotFoundError(f"line numbers count from 1, got {first_line}")
@@ -55,7 +56,10 @@ class Reader:
             if (section := self._section(target)) is None:
                 raise
         path, first, last = section
-        return self._lines(path, first, last - first + 1, redact=redact)
+        if not (first_line == 1 or first <= first_line <= last):
+            raise NotFoundError(f"{target} is lines {first} to {last} of {path}; asked for line {first_line}")
+        first = max(first, first_line)
+        return self._lines(path, first, min(lines or last, last - first + 1), redact=redact)
 
     def _section(self, target: str) -> tuple[str, int, int] | None:
         """Return the document, first line and last line of a section, or None if the target does not name a section.
@@ -76,14 +80,14 @@ class Reader:
     def _lines_of_section(self, path: str, heading: str) -> tuple[int, int]:
         """Return the first and the last line of a section, by the parser of the document's format."""
         text = self._text_of(path)[1]
-        headings = self.get_chunker(self._format_of(path)).headings(text)
+        headings = list(_addressed(self.get_chunker(self._format_of(path)).headings(text)))
         wanted = _words(heading)
         fits = [(heading not in each.names, n) for n, each in enumerate(headings) if wanted in map(_words, each.names)]
         for _, number in sorted(fits)[:1]:  # one with these very characters before others with these words
             rest = (other.line for other in headings[number + 1 :] if other.level <= headings[number].level)
             return headings[number].line, next(rest, count_lines(text) + 1) - 1
-        names = list(dict.fromkeys(found.names[0] for found in headings if found.names))[:_MAX_LISTED_HEADINGS]
-        hint = f"some of its headings: {'; '.join(names)}" if names else "it has no headings"
+        listed = "; ".join(each.names[0] for each in headings[:_MAX_LISTED_HEADINGS])
+        hint = f"some of its headings: {listed}" if listed else "it has no headings"
         raise NotFoundError(f"{path} has no section {quoted(heading)}", hint=hint)
 
     def _format_of(self, path: str) -> str:
@@ -209,6 +213,22 @@ class Reader:
     def _by_name(self, path: str) -> Iterator[IsolatedSource]:
         origin = path.partition("/")[0]
         return (source for source in self.sources.known if source.origin == origin)
+
+
+def _addressed(headings: Sequence[Heading]) -> Iterator[Heading]:
+    """Yield headings with more names: ``Boats > Plans``, as in results, and ``Plans-1`` for the second ``Plans``."""
+    used: dict[str, int] = {}
+    above: list[Heading] = []
+    for each in (each for each in headings if each.names):
+        first = name = _words(each.names[0])
+        while name in used:
+            used[first] += 1
+            name = f"{first} {used[first]}"
+        used[name] = 0
+        above = [*(other for other in above if other.level < each.level), each]
+        longer = [" > ".join(other.names[0] for other in above[start:]) for start in range(len(above) - 1)]
+        numbered = [f"{each.names[0]}-{used[first]}"] if name != first else []
+        yield evolve(each, names=(*numbered, *each.names, *longer))
 
 
 def _words(heading: str) -> str:
