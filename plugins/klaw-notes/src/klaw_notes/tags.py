@@ -9,6 +9,7 @@ from klaw_core import Metadata
 
 # https://help.obsidian.md/tags: letters, digits, "_", "-" and "/", and not only digits.
 _TAG = re.compile(r"(?<![^\s(,;])#(?P<tag>[^\W_][\w/-]*)")
+_BEGINNING = re.compile(r"#[^\W_]")
 _COLOUR = re.compile(r"(?:[0-9a-f]{3}){1,2}|[0-9a-f]{8}", re.IGNORECASE)
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 # Code, comments and links between words are no places of tags.
@@ -31,15 +32,17 @@ def with_tags_of(text: str, metadata: Metadata) -> Metadata:
 
 def inline_tags(text: str) -> Iterator[str]:
     """Yield at most 100 tags of a Markdown text, in order; a tag may occur more than once."""
-    if "#" not in text:
+    if not _BEGINNING.search(text):
         return
     count = 0
     fence = ""
     for line in text.splitlines():
+        if "#" not in line and "```" not in line and "~~~" not in line:  # most lines
+            continue
         if mark := _FENCE.match(line):
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
             continue
-        if fence or "#" not in line or _CODE_LINE.match(line):
+        if fence or not _BEGINNING.search(line) or _CODE_LINE.match(line):
             continue
         for match in _TAG.finditer(_VERBATIM.sub(" ", line)):
             tag = match["tag"].rstrip("-/")

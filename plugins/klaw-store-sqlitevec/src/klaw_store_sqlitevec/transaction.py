@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -320,6 +321,12 @@ def _written_at(chunk: Chunk) -> str | None:
     return None if chunk.created_at is None else to_text(chunk.created_at)
 
 
+@lru_cache(maxsize=1024)
+def _headings(heading: tuple[str, ...]) -> str:
+    """Return headings as JSON. The result is cached, because adjacent chunks share them."""
+    return json.dumps(heading, ensure_ascii=False)
+
+
 def _place_values(chunk: Chunk) -> tuple[object, ...]:
     """Return the values that may change while a chunk's id stays the same."""
     return (chunk.start, chunk.end, chunk.start_line, chunk.end_line, chunk.continues, _written_at(chunk))
@@ -327,7 +334,7 @@ def _place_values(chunk: Chunk) -> tuple[object, ...]:
 
 def _chunk_values(chunk: Chunk) -> tuple[object, ...]:
     """Return a chunk's values for the columns of every table of chunks."""
-    heading = json.dumps(chunk.heading, ensure_ascii=False) if chunk.heading else "[]"
+    heading = _headings(chunk.heading) if chunk.heading else "[]"
     place = (chunk.start, chunk.end, chunk.start_line, chunk.end_line)
     values = (chunk.text, chunk.chunk_id, *place, heading, chunk.continues, chunk.context)
     return (*values, checksum(values))

@@ -125,10 +125,17 @@ def columns(stored: StoredChunk, /) -> tuple[str, str, str]:
     with a title, which a person wrote, are added to the context; those of messages and facts are labels of a program.
     """
     chunk, context = stored.chunk, stored.chunk.context
-    heading = index_text(" ".join(chunk.heading))
     if chunk.title:
-        known = set(heading.casefold().split())
-        own = (word for word in index_text(chunk.title).split() if word.casefold() not in known)
-        heading = " ".join((*own, heading))
         context = " ".join(filter(None, (described(stored.metadata), context)))
-    return index_text(chunk.text), heading, index_text(context)
+    return index_text(chunk.text), _titled(chunk.title, chunk.heading), index_text(context)
+
+
+@lru_cache(maxsize=1024)
+def _titled(title: str, above: tuple[str, ...]) -> str:
+    """Return a title and headings, normalised. The result is cached, because adjacent chunks share them."""
+    heading = index_text(" ".join(above))
+    if not title:
+        return heading
+    known = set(heading.casefold().split())
+    own = (word for word in index_text(title).split() if word.casefold() not in known)
+    return " ".join((*own, heading))

@@ -62,9 +62,9 @@ your yours our ours me more than then them been were had did does could should m
 """
 # Letters and digits, and everything beyond ASCII. What is left out is named, which compiles much faster.
 _WORDS = re.compile(r"[^\x00-/:-@\[-`{-\x7f]+")
-# For bytes of UTF-8: what separates words, as in ``_WORDS``, becomes a space.
-_SEPARATED = bytes(code if code > 0x7F or chr(code).isalnum() else 0x20 for code in range(256))  # noqa: PLR2004  # ASCII
-# Words in UTF-8 that :func:`keep` leaves as they are: of a text, only others are looked at.
+# For bytes of UTF-8: what separates words, as in ``_WORDS``, becomes a space, and capitals small letters.
+_SEPARATED = bytes(code if code > 0x7F or chr(code).isalnum() else 0x20 for code in range(256)).lower()  # noqa: PLR2004  # ASCII
+# Small words in UTF-8 that :func:`keep` leaves as they are: of a text, only others are looked at.
 _unchanged: set[bytes] = set()
 _MAX_UNCHANGED = 65_536
 
@@ -94,7 +94,8 @@ def index_text(text: str, /) -> str:
     new -= _unchanged
     if not new:
         return text
-    changed = {word for word in new if keep(decoded := word.decode("utf-8", "surrogatepass")) != decoded}
+    changed = {word for word in new if _may_change(word)}
+    changed = {word for word in changed if keep(decoded := word.decode("utf-8", "surrogatepass")) != decoded}
     if len(_unchanged) > _MAX_UNCHANGED:
         _unchanged.clear()
     _unchanged.update(new - changed)
@@ -113,6 +114,23 @@ def keep(word: str, /) -> str:
 
     terms = tokenizer()(folded.encode())
     return f"{terms[0].decode()}{KEPT}" if len(terms) == 1 and terms[0] in FUNCTION_TERMS else word
+
+
+def _may_change(word: bytes) -> bool:
+    """Return whether the stem of a small word may be a function word's, without stemming it.
+
+    Of the first three letters that the stemmer leaves of a word in ASCII, it changes none except ``y`` to ``i``.
+    """
+    start = word[:3].replace(b"y", b"i")
+    return not _beginnings().isdisjoint((start[:1], start[:2], start)) or not word.isascii()
+
+
+@cache
+def _beginnings() -> frozenset[bytes]:
+    """Return the first letters of the stems of function words, at most three."""
+    from klaw_words.tokenizer import FUNCTION_TERMS
+
+    return frozenset(term[:3].replace(b"y", b"i") for term in FUNCTION_TERMS)
 
 
 @cache

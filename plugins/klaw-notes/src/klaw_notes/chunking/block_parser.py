@@ -9,8 +9,9 @@ lines is found by one regular expression, and a token is a small object. The blo
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from functools import cache
+from itertools import accumulate, count
+from operator import add
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -42,8 +43,7 @@ _WITH_TEXT = "with_text"  # in the environment of a parse
 
 # Lines without indentation that begin with none of these characters, up to an empty line: always one paragraph.
 _PLAIN = re.compile(r"(?:[^\s`~>*\-_+<#|:=0-9][^\n]*\n)++(?=[ \t]*\n)")
-_NEW_LINE = re.compile("\n")
-_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+_BLANK = frozenset(" \t")
 _LINE_ENDS = re.compile(r"\r\n?")
 
 
@@ -61,26 +61,25 @@ class BlockToken:
 
 
 class _State(StateBlock):
-    """The state of a parse, with its lines found by two regular expressions. Its tokens are small objects."""
+    """The state of a parse, with its lines found by few calls. Its tokens are small objects."""
 
     tokens: list[Any]
 
     def __init__(self, text: str, parser: MarkdownIt, env: dict[str, Any]) -> None:
         super().__init__("", parser, env, [])
         self.src = text
-        ends = [found.start() for found in _NEW_LINE.finditer(text)]
-        starts = [0, *(end + 1 for end in ends)]
-        if text[starts[-1] :].strip(" \t"):  # white space after the last line end is no line
-            ends.append(len(text))
-        else:
-            starts.pop()
-        widths, columns = [0] * len(starts), [0] * len(starts)
-        for found in _INDENT.finditer(text):
-            line = bisect_left(starts, found.start())
-            if line < len(starts):
-                indent = found[0]
-                widths[line] = len(indent)
-                columns[line] = len(indent.expandtabs(4)) if "\t" in indent else len(indent)
+        lines = text.split("\n")
+        if not lines[-1].strip(" \t"):  # white space after the last line end is no line
+            lines.pop()
+        sizes = list(map(len, lines))
+        *starts, _ = map(add, accumulate(sizes, initial=0), count())
+        ends = list(map(add, starts, sizes))
+        widths = [
+            size - len(line.lstrip(" \t")) if line[:1] in _BLANK else 0 for line, size in zip(lines, sizes, strict=True)
+        ]
+        columns = widths.copy()
+        if "\t" in text:
+            columns = [len(line[:width].expandtabs(4)) for line, width in zip(lines, widths, strict=True)]
         # markdown-it-py expects one line more.
         self.bMarks, self.eMarks = [*starts, len(text)], [*ends, len(text)]
         self.tShift, self.sCount = [*widths, 0], [*columns, 0]
