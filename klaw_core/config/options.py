@@ -6,6 +6,7 @@ Most tables set no options. cattrs is imported only for those that do, because t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import attrs
@@ -32,6 +33,7 @@ def _strict(kind: type, *also: type) -> Any:
     return check
 
 
+@cache
 def _converter() -> cattrs.Converter:
     import cattrs
 
@@ -51,7 +53,8 @@ def build_options(component: Component[Any, Any], selection: Selection, problems
     try:
         lacking = withheld(component, selection)
         given = {key: value for key, value in selection.options.items() if key not in lacking}
-        if not given and _has_defaults(component.options):
+        fields = attrs.fields(component.options)
+        if not given and all(field.default is not attrs.NOTHING for field in fields if field.init):
             return component.options()
         found = [
             *_no_arrays(given, component.options, selection.place),
@@ -80,10 +83,6 @@ def withheld(component: Component[Any, Any], selection: Selection) -> frozenset[
 
 def _is_shared(mark: Any, value: Any) -> bool:
     return mark is True or value in mark
-
-
-def _has_defaults(options: type) -> bool:
-    return all(field.default is not attrs.NOTHING for field in attrs.fields(options) if field.init)
 
 
 def _no_arrays(table: Mapping[str, Any], options: type, place: str) -> Iterator[str]:

@@ -77,8 +77,9 @@ def require_own_link(path: Path, below: Path | None = None) -> None:
     With ``below``, the same holds for each directory between it and the path. A user's own link, in a directory that
     nobody else may write to, is followed, because people keep their files elsewhere.
     """
-    for directory in reversed(path.parents) if below else ():
-        if below in directory.parents and _is_planted(directory):
+    above = list(path.parents) if below else []
+    for directory in reversed(above[: above.index(below)] if below in above else ()):
+        if _is_planted(directory):
             raise OSError(errno.ELOOP, f"{directory} is a link that another user may have created")
     if _is_planted(path):
         raise OSError(errno.ELOOP, "it is a link that another user may have created")
@@ -93,8 +94,7 @@ def _is_planted(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     others_write = bool(directory.st_mode & OTHERS_WRITE) and not directory.st_mode & stat.S_ISVTX
-    users = {getattr(os, "geteuid", int)(), 0}
-    return others_write or link.st_uid not in users or directory.st_uid not in users
+    return others_write or not {link.st_uid, directory.st_uid} <= {getattr(os, "geteuid", int)(), 0}
 
 
 def open_regular(path: Path, flags: int = 0) -> BinaryIO:

@@ -84,7 +84,8 @@ class Interrupter:
     then: Callable[[], None] = _interrupt
     places: dict[Place, int] = field(factory=dict)
     raised: bool = False
-    _known: dict[Any, tuple[bool, bool]] = field(factory=dict)
+    #: By the number of a code object, which is kept, so that no other one gets it: its hash is that of its content.
+    _known: dict[int, tuple[bool, bool, Any]] = field(factory=dict)
 
     def __enter__(self) -> Self:
         sys.setprofile(self._look)
@@ -93,19 +94,23 @@ class Interrupter:
     def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
 
-    def _kind(self, code: Any) -> tuple[bool, bool]:
+    def _kind(self, code: Any) -> tuple[bool, bool, Any]:
         """Return whether places of this code count, and whether they differ by who called it."""
-        kind = self._known.get(code)
+        kind = self._known.get(id(code))
         if kind is None:
             file = code.co_filename
-            kind = self._known[code] = (counts(file) and not _is_callback(code), Path(file).name in _SERVING)
+            kind = counts(file) and not _is_callback(code), Path(file).name in _SERVING, code
+            self._known[id(code)] = kind
         return kind
 
     def _look(self, frame: FrameType, event: str, called: Any) -> None:
         if event not in {"call", "c_return"}:
             return
+        wanted = self.place
+        if wanted is not None and (frame.f_lasti != wanted.offset or event != wanted.event or self.raised):
+            return  # most places are another one, which is told at once
         code = frame.f_code
-        counts, serves = self._kind(code)
+        counts, serves, _ = self._kind(code)
         if not counts:
             return
         name = "" if event == "call" else getattr(called, "__name__", "")
@@ -117,9 +122,9 @@ class Interrupter:
                 return
             caller = "" if outer is None else f"{outer.f_code.co_qualname}:{outer.f_lineno}"
         place = Place(_short(code.co_filename), code.co_qualname, frame.f_lasti, event, name, caller)
-        if self.place is None:
+        if wanted is None:
             self.places[place] = self.places.get(place, 0) + 1
-        elif place == self.place and not self.raised:
+        elif place == wanted:
             self.raised = True
             sys.setprofile(None)
             self.then()

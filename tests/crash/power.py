@@ -36,14 +36,21 @@ class Recorder:
     root: Path
     steps: list[Step] = field(factory=list)
     _vfs: "RecordingVfs | None" = None  # registered for as long as it is referred to
+    #: What was asked for before, as most steps are about few files.
+    _names: dict[str, str | None] = field(factory=dict)
 
     def note(self, what: str, path: str | Path, *details: Any) -> None:
         """Add a step, unless it is about a file elsewhere."""
-        try:
-            name = str(Path(path).relative_to(self.root))
-        except ValueError:
-            return
-        self.steps.append((what, name, *details))
+        name = self._name(str(path))
+        if name is not None:
+            self.steps.append((what, name, *details))
+
+    def _name(self, path: str) -> str | None:
+        """Return the name of a file below the root, or None if it is elsewhere."""
+        if path not in self._names:
+            is_below = Path(path).is_relative_to(self.root)
+            self._names[path] = str(Path(path).relative_to(self.root)) if is_below else None
+        return self._names[path]
 
     def install(self) -> None:
         """Record from now on: SQLite through a VFS, Python through ``os``."""

@@ -214,6 +214,8 @@ class Judge:
         """Do what the findings of ``klaw doctor`` advise, harmless ones too; afterwards they must be gone."""
         with self.home.open() as memory:
             advised = {each.check: command_in(each.hint or "") for each in memory.doctor().findings}
+        if not any(advised.values()):
+            return
         for words in sorted({words for words in advised.values() if words}):
             code, told = run_command(self.home, words)
             if code:

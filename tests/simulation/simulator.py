@@ -31,6 +31,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import regex  # type: ignore[import-untyped]  # it ships no types
+
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "crash")]
 
@@ -63,10 +65,13 @@ from scenes import Home, make_registry  # noqa: E402
 from twins import Server, Twins, plan_of_both  # noqa: E402
 from world import CRASHED, STUCK, WAITING, Clock, make_ids_collide, recorded_steps  # noqa: E402
 
+from klaw_redaction import forms  # noqa: E402
+
 _REHEARSALS = 1, 3, 5  # together they have every kind of operation
 _TWINS = 15  # one life of so many is lived in PostgreSQL, too
 _COLLIDING = 4  # the ids of saved texts collide in one life of so many
 _DEFECT_SECONDS = 360
+_PATTERNS = 10_000  # that Python keeps, in place of 512
 _monotonic = time.monotonic  # the real one
 #: What is lived between two processes of the owner.
 BOUNDARIES = (*COMPANY, LEAVE)
@@ -403,6 +408,15 @@ def warm_up(stage: Stage) -> None:
         request(memory, "GET /api/search", query="query=warm")
         recalled(memory, "warm")
         memory.extension("facts").remember("I moved to Warsaw.")  # its patterns are compiled once
+    keep_compiled()
+
+
+def keep_compiled() -> None:
+    """Compile what lives may need of patterns, and import what few calls need, once: no child has to do it again."""
+    importlib.import_module("jsonschema")
+    re._MAXCACHE = _PATTERNS
+    for pattern in (*forms.BUILTIN_PATTERNS, *forms.LOOSER.values()):
+        regex.compile(pattern)
 
 
 def night(stage: Stage, first: int, options: argparse.Namespace) -> int:

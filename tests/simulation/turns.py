@@ -59,7 +59,8 @@ class Turns:
     _gates: list[SimpleQueue[None]] = field(factory=lambda: [SimpleQueue(), SimpleQueue()])
     _numbers: dict[int, int] = field(factory=dict)
     _both: SimpleQueue[None] = field(factory=SimpleQueue)
-    _known: dict[Any, bool] = field(factory=dict)
+    #: By the number of a code object, which is kept, so that no other one gets it: its hash is that of its content.
+    _known: dict[int, tuple[bool, Any]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self._mean = self.dice.choice(_PLACES)
@@ -97,7 +98,7 @@ class Turns:
     def _live(self, number: int, work: Callable[[], object]) -> None:
         self._numbers[threading.get_ident()] = number
         self._wait(number)
-        sys.setprofile(self._look)
+        sys.setprofile(self._looking(number))
         try:
             work()
         finally:
@@ -121,23 +122,29 @@ class Turns:
         self._whose = 1 - number
         self._gates[1 - number].put(None)
 
-    def _look(self, frame: FrameType, event: str, _called: Any) -> None:
-        if event not in {"call", "c_return"}:
-            return
-        code = frame.f_code
-        does_count = self._known.get(code)
-        if does_count is None:
-            does_count = self._known[code] = counts(code.co_filename)
-        if not does_count:
-            return
-        number = self._numbers[threading.get_ident()]
-        self._places += 1
-        self._fruitless = 0
-        self._left -= 1
-        if self._left <= 0:
-            self._draw()
-            self._hand_over(number)
-        self._wait(number)
+    def _looking(self, number: int) -> Callable[[FrameType, str, Any], None]:
+        """Return what a thread calls at each place."""
+        known = self._known
+
+        def look(frame: FrameType, event: str, _called: Any) -> None:
+            if event != "call" and event != "c_return":  # noqa: PLR1714  # a set would have to hash it
+                return
+            code = frame.f_code
+            place = known.get(id(code))
+            if place is None:
+                place = known[id(code)] = counts(code.co_filename), code
+            if not place[0]:
+                return
+            self._places += 1
+            self._fruitless = 0
+            self._left -= 1
+            if self._left <= 0:
+                self._draw()
+                self._hand_over(number)
+            if self._whose != number:
+                self._wait(number)
+
+        return look
 
     def give_way(self, places: int) -> bool:
         """Let the other thread go on for some places before this one does; return whether it can."""

@@ -277,7 +277,7 @@ class Disk(Recorder):
         before = len(self.steps)
         super().note(what, path, *details)
         if len(self.steps) > before and not str(path).endswith("-shm"):
-            told = repr(self.steps[-1]).encode()
+            told = b"\0".join(part if isinstance(part, bytes) else repr(part).encode() for part in self.steps[-1])
             self.digest.update(told)
             if self.trace is not None:
                 self.trace.append(f"{what} {self.steps[-1][1]} {hashlib.sha256(told).hexdigest()[:12]}")
