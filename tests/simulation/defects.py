@@ -34,6 +34,7 @@ from klaw_journals import jsonl
 from klaw_memories import saved, saved_extension
 from klaw_redaction import Redactor
 from klaw_serve import run, running
+from klaw_store_postgres import journals
 from klaw_store_sqlitevec import connections, errors, store, transaction
 from klaw_store_sqlitevec.connections import Connections
 from klaw_store_sqlitevec.conversations import SqliteMessages
@@ -201,6 +202,21 @@ def one_id_for_two_texts() -> None:
     whole = saved.text_hash
     saved.text_hash = lambda text: whole(text)[:2] * 32
 
+
+@_defect
+def minutes_in_postgresql() -> None:
+    """PostgreSQL keeps of a moment only the minute, so that the exports of both stores differ."""
+    encode = journals.encode
+
+    def encode_minute(record: Any) -> str:
+        at = record.get("created_at")
+        return encode({**record, "created_at": f"{at[:16]}:00.000Z"} if isinstance(at, str) else record)
+
+    journals.encode = encode_minute
+
+
+#: Those that only a life in both stores shows, each with what it is.
+OF_TWINS = {"minutes-in-postgresql": (minutes_in_postgresql.__doc__ or "", minutes_in_postgresql)}
 
 #: Defects that Klaw has had, which people had found from outside: each as today's code would have it, or the nearest
 #: one that breaks the same promise. By the name that they had then.

