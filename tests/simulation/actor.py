@@ -478,7 +478,8 @@ class Actor:
         for asked in (f"/api/search?query={word}", f"/api/search?query={PRIVATE}", "/api/sources"):
             path, _, query = asked.partition("?")
             found = self._answered(operation, request(f"GET {path}", agent=AGENT, query=query))
-            if word in str(found) or PRIVATE in str(found) or "private" in str(found):
+            told = str(found).replace(f"nothing contains {query.removeprefix('query=')!r}", "")  # what it has asked
+            if word in told or PRIVATE in told or "private" in told:
                 self._problem("request: the agent's token opens what is the owner's")
         return ""
 
