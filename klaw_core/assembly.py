@@ -451,7 +451,7 @@ def _fallback(embedders: _Embedders, get_records: Callable[[], Sequence[SpaceRec
 
 
 def _refuse(error: PluginError) -> Any:
-    raise error
+    raise error.with_traceback(None)  # each time a kept one is raised, it would also keep the frames of the call
 
 
 def option_problems(selections: Sequence[Selection], disabled: abc.Collection[str] = ()) -> list[str]:

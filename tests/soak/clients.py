@@ -4,7 +4,8 @@
 
 Each client saves, supersedes, searches, asks for contexts, says messages, and forgets the oldest of what it has: how
 much there is to remember stays the same. Notes in a workspace change, too. The wall clock of both commands goes faster,
-so that ``--days`` days pass in the time: nights, ages and dates are those of a long life. Timeouts are real.
+so that ``--days`` days pass in the time: nights, ages and dates are those of a long life. Timeouts are real. What both
+remember of texts has a bound, which they reach in the first third of the time (``fast_clock.py``).
 
 Measured every few seconds: the memory, descriptors and threads of both processes; the database, its log, the journals,
 the caches and everything else that is written, in bytes. The first third is warming up. The rest is cut into twelve
@@ -28,7 +29,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -240,7 +241,7 @@ class Client:
     chance: Random
     ended: threading.Event
     wrong: list[str]
-    calls: Counter[str]
+    calls: dict[str, list[float]]
     gone: list[str] = field(factory=list)
     _saved: deque[tuple[str, str]] = field(factory=deque)
     _said: deque[tuple[str, str]] = field(factory=deque)
@@ -268,7 +269,8 @@ class Client:
         self, method: str, path: str, body: dict[str, object] | None = None, /, **query: object
     ) -> dict[str, object]:
         """Return the answer of the server; note it if it is not a success."""
-        idle = time.monotonic() - self._asked
+        began = time.monotonic()
+        idle = began - self._asked
         if self._connection is None or idle > IDLE_SECONDS or self.chance.random() < 0.02:  # clients come and go
             if self._connection is not None:
                 self._connection.close()
@@ -284,7 +286,7 @@ class Client:
             self.wrong.append(f"{method} {path}: {error!r}")
             self._connection = None
             return {}
-        self.calls[f"{method} {re.sub('(?<=/chats)/.*', '', path)}"] += 1
+        self.calls[f"{method} {re.sub('(?<=/chats)/.*', '', path)}"].append(self._asked - began)
         if answer.status >= 300:
             self.wrong.append(f"{method} {path}: {answer.status} {text[:300]!r}")
             return {}
@@ -390,15 +392,15 @@ class Notes:
         self.rounds += 1
 
 
-def soak(arguments: argparse.Namespace, root: Path) -> tuple[list[Sample], list[str], Counter[str]]:
-    """Live for the time; return what was measured, what was wrong, and how many calls of each kind there were."""
+def soak(arguments: argparse.Namespace, root: Path) -> tuple[list[Sample], list[str], dict[str, list[float]]]:
+    """Live for the time; return what was measured, what was wrong, and the seconds of each call, by kind."""
     seconds = 60 * arguments.minutes
     place = Place(root, 86_400 * arguments.days / seconds, time.time())
     notes = Notes(root / "notes", Random(f"{arguments.seed} notes"))
     for number in range(NOTES):
         notes.write(number)
     wrong: list[str] = []
-    ended, calls, samples, clients = threading.Event(), Counter[str](), [], []
+    ended, calls, samples, clients = threading.Event(), defaultdict[str, list[float]](list), [], []
     place.start("watch")
     try:
         place.wait_for("watch", "watching ")
@@ -462,11 +464,15 @@ def afterwards(place: Place, gone: Sequence[str]) -> list[str]:
     return wrong
 
 
-def report(samples: Sequence[Sample], wrong: Sequence[str], calls: Counter[str]) -> bool:
+def report(samples: Sequence[Sample], wrong: Sequence[str], calls: dict[str, list[float]]) -> bool:
     """Print the trend of every number and what was wrong; return whether all is well."""
     after = samples[len(samples) // 3 :]
-    lines = [f"{sum(calls.values())} calls in {samples[-1].second:.0f} s; {len(after)} samples after warming up"]
-    lines += [f"    {number:7} {name}" for name, number in sorted(calls.items())]
+    number = sum(map(len, calls.values()))
+    lines = [f"{number} calls in {samples[-1].second:.0f} s; {len(after)} samples after warming up"]
+    for name, seconds in sorted(calls.items()):
+        seconds.sort()
+        shown = "  ".join(f"{seconds[int(share * (len(seconds) - 1))]:7.2f}" for share in (0.5, 0.9, 0.99, 1))
+        lines.append(f"    {len(seconds):7} {name:24} seconds of half, 90 %, 99 %, all: {shown}")
     lines.append(f"{'':18} {'from':>10} {'to':>10} {'bound':>10}        (least to most, warming up included)")
     flat = True
     for name, (unit, step) in MEASURES.items():

@@ -4,11 +4,16 @@
 
 ``BEGIN`` is the real time, in seconds since 1970, at which both clocks agree, so that several processes have one time.
 Timeouts and pauses are not faster: they are about the real machine. The times of files are the kernel's.
+
+What Klaw remembers of texts and words is as old as the memory, too. Each of these caches has a bound, of up to 65,536
+entries, and all together take up to 15 MB for the texts of a soak. With 64 clients they are full after hours, so a soak
+of an hour would see them grow, and nothing else. Here each has at most ``KEPT`` entries, and is full soon.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import sys
 import time
 from importlib import machinery
@@ -17,7 +22,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-_datetime = dt.datetime
+#: How many entries a cache of Klaw has at most.
+KEPT = 128
+
+_datetime, _lru_cache = dt.datetime, functools.lru_cache
 #: Takes ``datetime.now`` as a default when it is imported, so it has to import another one.
 _TAKES_AT_IMPORT = {"klaw_watch.nightly"}
 
@@ -48,6 +56,13 @@ class _Loader(machinery.SourceFileLoader):
             module.datetime = self.fast  # type: ignore[attr-defined]
 
 
+def _small_cache(maxsize: object = KEPT, typed: bool = False) -> object:  # noqa: FBT001, FBT002  # as it is called
+    """Do what ``lru_cache`` does, for a module of Klaw with at most ``KEPT`` entries."""
+    asks = sys._getframe(1).f_globals.get("__name__", "")  # there is no other way
+    is_large = isinstance(maxsize, int) and maxsize > KEPT and asks.startswith("klaw")
+    return _lru_cache(KEPT if is_large else maxsize, typed)  # type: ignore[call-overload]
+
+
 def install(factor: float, begin: float) -> None:
     """Make the wall clock of this process go ``factor`` times as fast, from the moment ``begin`` on."""
     real, real_ns = time.time, time.time_ns
@@ -66,6 +81,7 @@ def install(factor: float, begin: float) -> None:
 
     time.time = seconds
     time.time_ns = lambda: int(begin * 1e9 + (real_ns() - begin * 1e9) * factor)
+    functools.lru_cache = _small_cache  # type: ignore[assignment]
     _Loader.fast = Fast
     # A finder for everything that a directory can have: the first one that accepts a directory is asked alone.
     kinds = (
@@ -83,6 +99,9 @@ def main() -> None:
     sys.argv[0:3] = ["klaw"]
     install(factor, begin)
     from klaw_core.cli.startup import run
+    from klaw_words import treatment
+
+    treatment._MAX_UNCHANGED = KEPT
 
     run()
 

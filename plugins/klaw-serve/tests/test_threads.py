@@ -7,6 +7,13 @@ import threading
 
 import pytest
 
+from klaw_core import Memory, load_config
+from klaw_serve.calls import Caller, Calls
+from klaw_serve.events import EventHub
+from klaw_serve.metrics import Metrics
+from klaw_serve.operations import Operation
+from klaw_serve.options import Limits
+from klaw_serve.tenants import Tenants
 from klaw_serve.threads import Threads
 
 
@@ -86,3 +93,29 @@ def test_closing_waits_for_running_work_and_cancels_waiting_work():
 
     asyncio.run(run())
     assert ran == ["first"]
+
+
+def test_a_call_that_reads_waits_for_none_that_changes_something(tmp_path):
+    """Changes wait for each other: with as many clients as in a soak, all threads waited, and each search for them."""
+    free = threading.Event()
+    operations = {
+        "change": Operation("change", "POST", "/change", "", lambda *_: free.wait(), read_only=False),
+        "read": Operation("read", "GET", "/read", "", lambda *_: not free.is_set()),
+    }
+
+    async def run():
+        loop = asyncio.get_running_loop()
+        config = load_config(data_dir=tmp_path, environment={"KLAW_EMBEDDER": "none"})
+        tenants = Tenants.of(Memory.open(config), lambda: EventHub(loop))
+        calls, owner = Calls(tenants, operations, Limits(), Metrics()), Caller("", "owner")
+        changes = [asyncio.ensure_future(calls.call(owner, "change", {})) for _ in range(64)]
+        try:
+            await asyncio.sleep(0)
+            return await calls.call(owner, "read", {})
+        finally:
+            free.set()
+            await asyncio.gather(*changes)
+            calls.close()
+            tenants.close()
+
+    assert asyncio.run(run()) is True, "the changes have ended first"

@@ -22,7 +22,8 @@ from klaw_serve.threads import Threads
 T = TypeVar("T")
 
 _LOG = logging.getLogger("klaw")
-# More threads than processors, because some wait for the disk or for a lock of another process.
+# For calls that read, and as many for those that change something: those wait for each other, and no search waits for
+# them. More than processors, because some wait for the disk or for a lock of another process.
 _THREADS = 8
 
 
@@ -42,12 +43,13 @@ class Calls:
     operations: Mapping[str, Operation]
     limits: Limits
     metrics: Metrics
-    _threads: Threads = field(init=False)
+    _reading: Threads = field(factory=lambda: Threads(_THREADS), init=False)
+    _changing: Threads = field(factory=lambda: Threads(_THREADS), init=False)
     _pending: int = field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._threads = Threads(_THREADS)
-        self._threads.start()
+        self._reading.start()
+        self._changing.start()
 
     async def tenant(self, caller: Caller) -> Tenant:
         """Return the memory for a caller. Raise OperationError if there is none, or it cannot be opened.
@@ -83,7 +85,9 @@ class Calls:
         began, status = time.perf_counter(), 500
         try:
             async with asyncio.timeout(self.limits.request_seconds):
-                answer = await self.run(lambda: finish(operation.call(tenant, arguments)))
+                answer = await self.run(
+                    lambda: finish(operation.call(tenant, arguments)), changes=not operation.read_only
+                )
             status = operation.status
         except TimeoutError as error:
             status = 504
@@ -95,7 +99,7 @@ class Calls:
             self.metrics.count(name, status, time.perf_counter() - began)
         return answer
 
-    async def run(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[], T], *, changes: bool = False) -> T:
         """Run work in a thread. Raise OperationError if too many calls wait, and every exception of the work.
 
         A call that is cancelled while it waits for a thread never runs; a call that has started runs to its end.
@@ -104,14 +108,15 @@ class Calls:
             raise OperationError(503, "too many calls are waiting", "try again in a moment")
         self._pending += 1
         try:
-            found: T = await self._threads.run(work)
+            found: T = await (self._changing if changes else self._reading).run(work)
             return found
         finally:
             self._pending -= 1
 
     def close(self) -> None:
         """Wait for the running calls; waiting calls never run."""
-        self._threads.close()
+        self._reading.close()
+        self._changing.close()
 
 
 def _as_it_is(answer: Any) -> Any:
