@@ -24,7 +24,7 @@ from klaw_core.files.held import FileLock
 from klaw_core.holds import Hold
 from klaw_facts import Facts, succession
 from klaw_facts import index as fact_index
-from klaw_facts.extracting import extraction
+from klaw_facts.extracting import begins, extraction
 from klaw_facts.forgetting import Dropping
 from klaw_facts.index import FactIndex, FactSource
 from klaw_facts.keeper import FactKeeper
@@ -192,8 +192,8 @@ def secrets_in_the_index() -> None:
 @_defect
 def true_since_it_was_read() -> None:
     """A fact is true since it was extracted, and not since it was said."""
-    begin = extraction.begin_of
-    extraction.begin_of = lambda text, stated, when, _said_at: begin(text, stated, when, datetime.now(UTC))
+    begin = begins.begin_of
+    begins.begin_of = lambda text, stated, when, _said_at: begin(text, stated, when, datetime.now(UTC))
 
 
 @_defect
