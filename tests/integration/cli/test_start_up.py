@@ -122,6 +122,18 @@ class TestImports:
             assert modules & REPORTS == set()
         assert "klaw_journals" not in modules
 
+    @pytest.mark.skipif(find_spec("klaw_facts") is None, reason="facts are not installed")
+    @pytest.mark.parametrize("arguments", [["index"], ["status"]])
+    @pytest.mark.usefixtures("indexed")
+    def test_without_facts_nothing_is_imported_that_extracts_or_recalls_them(self, arguments):
+        _, modules = loaded(*arguments)
+
+        assert "klaw_facts.facts" in modules
+        assert {name for name in modules if name.startswith("klaw_facts.extracting.")} <= {
+            "klaw_facts.extracting.sentences"
+        }
+        assert not modules & {f"klaw_facts.{name}" for name in ("compressing", "keeper", "recall", "runs", "tools")}
+
     @pytest.mark.parametrize("stage", ["recency", "importance", "mmr"])
     @pytest.mark.usefixtures("indexed")
     def test_a_configured_stage_imports_no_other(self, stage, user_home):

@@ -13,27 +13,27 @@ from klaw_core import KlawError, LanguageModel, Prompt, PromptMessage, estimate_
 from klaw_facts.compressing import best_sentences
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.sentences import sentences
+from klaw_facts.options import KEEP
 from klaw_facts.secret_gate import unfilled
 from klaw_facts.values import Compaction
 from klaw_tools.frames import item_text, one_line
+from klaw_words.lazy_patterns import lazy_pattern
 
-#: The number of messages that are not summarised.
-KEEP = 10
 _SUMMARY_TOKENS = 400
 _MAX_ENTRY_CHARACTERS = 300
 _MAX_ENTRIES = 100
-_EXACT = re.compile(
+_EXACT = lazy_pattern(
     r"`[^`\n]+`"  # code
     r"|(?:~|\.{1,2})?/(?:[\w.@-]+/)*[\w.@-]+"  # a path
     r"|\b[A-Z]:\\[\w\\.-]+"
     r"|\bhttps?://\S+"
     r"|(?<![\w.])[$€£]?\d[\d.,:/-]*\s?(?:%|[A-Za-zА-Яа-я]{1,12}\b|[一-鿿])?"
 )
-_COMMAND = re.compile(
+_COMMAND = lazy_pattern(
     r"^\s*(?:\$ |> )?(?:git|npm|pip|uv|docker|kubectl|make|cargo|python3?|klaw|curl|ssh|cd|ls|cp|mv|rm|sudo)\s+\S.*",
     re.MULTILINE,
 )
-_DECISION = re.compile(
+_DECISION = lazy_pattern(
     r"\b(?:decided|decision|agreed|we will|we'll|let's|must not|don't|do not|never|won't|refus\w+|rejected|approved|cannot)\b"
     r"|\b(?:решил\w*|договорились|нельзя|не надо|отказ\w*)\b|决定|不要|不能|拒绝|同意",
     re.IGNORECASE,

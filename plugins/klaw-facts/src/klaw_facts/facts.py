@@ -1,4 +1,7 @@
-"""The extension ``facts``: the methods that the core calls, each of which delegates to another module."""
+"""The extension ``facts``: the methods that the core calls, each of which delegates to another module.
+
+Most modules are imported where they are used: an index run without facts needs few of them.
+"""
 
 from __future__ import annotations
 
@@ -30,27 +33,12 @@ from klaw_core import (
     ToolExtension,
     operations,
 )
-from klaw_facts.checking import find_problems
-from klaw_facts.compaction import KEEP, compact
-from klaw_facts.compressing import Compression, CompressionReport
-from klaw_facts.extracting.extraction import Extraction, ExtractionReport
 from klaw_facts.fold import State
-from klaw_facts.history import values_over_time
 from klaw_facts.index import FACTS, FactIndex, FactSource
 from klaw_facts.journal import FactsJournal
-from klaw_facts.keeper import FactKeeper, find_fact, own_key
-from klaw_facts.options import FactsOptions
-from klaw_facts.overlap import Overlap
-from klaw_facts.people import People, only_unnamed
-from klaw_facts.pointers import Pointers
-from klaw_facts.recall import Recall
-from klaw_facts.recalls import RecallCounts, Recalled
+from klaw_facts.options import KEEP, FactsOptions
 from klaw_facts.records import check_operation, operation
-from klaw_facts.runs import CompressionRun, Undone, is_run, runs, undo_run
 from klaw_facts.secret_gate import SecretGate
-from klaw_facts.statistics import FactStatistics, count
-from klaw_facts.store import JournalFactStore
-from klaw_facts.tools import make_tools
 from klaw_facts.values import Compaction, Fact, FactResults, make_id
 from klaw_journals import (
     BadLine,
@@ -77,6 +65,16 @@ from klaw_tools import (
 
 if TYPE_CHECKING:
     from klaw_conversations import Conversations
+    from klaw_facts.compressing import Compression, CompressionReport
+    from klaw_facts.extracting.extraction import Extraction, ExtractionReport
+    from klaw_facts.keeper import FactKeeper
+    from klaw_facts.people import People
+    from klaw_facts.pointers import Pointers
+    from klaw_facts.recall import Recall
+    from klaw_facts.recalls import RecallCounts, Recalled
+    from klaw_facts.runs import CompressionRun, Undone
+    from klaw_facts.statistics import FactStatistics
+    from klaw_facts.store import JournalFactStore
 
 _CONVERSATIONS = "conversations"
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -139,12 +137,16 @@ class Facts(
     @cached_property
     def keeper(self) -> FactKeeper:
         """The object that changes facts."""
+        from klaw_facts.keeper import FactKeeper
+
         place = self.data_dir / FACTS
         return FactKeeper(self.journal, self.options, place, self._changed, only_unnamed=self._only_unnamed)
 
     @cached_property
     def people(self) -> People:
         """The people who said something."""
+        from klaw_facts.people import People
+
         return People(self.journal, self.keeper, self.options, lambda: self._conversations, self._changed)
 
     @property
@@ -153,11 +155,16 @@ class Facts(
         return found
 
     def _only_unnamed(self) -> str:
+        from klaw_facts.people import only_unnamed
+
         return only_unnamed(self._conversations)
 
     @cached_property
     def extraction(self) -> Extraction:
         """The extraction from conversations."""
+        from klaw_facts.extracting.extraction import Extraction
+        from klaw_facts.keeper import own_key
+
         host = self.host
         given = (self._conversations, self.journal, self.options, self.keeper.key, lambda: host.language_model)
         return Extraction(
@@ -170,11 +177,15 @@ class Facts(
     @cached_property
     def pointers(self) -> Pointers:
         """The reader of quoted places."""
+        from klaw_facts.pointers import Pointers
+
         return Pointers(self._conversations)
 
     @cached_property
     def compression(self) -> Compression:
         """The compression: digests and the profile."""
+        from klaw_facts.compressing import Compression
+
         given = (self._conversations, self.journal, self.options, self.extraction, self._changed)
         return Compression(*given, recalled=self.recalled)
 
@@ -186,12 +197,17 @@ class Facts(
     @cached_property
     def recall(self) -> Recall:
         """The items for contexts."""
+        from klaw_facts.overlap import Overlap
+        from klaw_facts.recall import Recall
+
         overlap = Overlap(lambda: self._conversations)
         return Recall(self.journal, self.index, self.options, self.compression.lines, overlap.without)
 
     @cached_property
     def store(self) -> JournalFactStore:
         """The facts as a ``FactStore``."""
+        from klaw_facts.store import JournalFactStore
+
         return JournalFactStore(self.journal, self.index, self._changed, self.forget)
 
     def remember(self, text: str, **details: Any) -> Fact:
@@ -200,6 +216,8 @@ class Facts(
 
     def get(self, name: str, known_at: datetime | None = None) -> Fact:
         """Return a fact by its id or the beginning of it. Raise NotFoundError."""
+        from klaw_facts.keeper import find_fact
+
         return find_fact(self.journal.state(known_at), name)
 
     def list(
@@ -240,6 +258,8 @@ class Facts(
 
         Without a name, those of every slot that has had more than one value.
         """
+        from klaw_facts.history import values_over_time
+
         return values_over_time(self.journal.state(), name)
 
     def recalled(self) -> Mapping[str, Recalled]:
@@ -276,6 +296,8 @@ class Facts(
 
     def stats(self) -> FactStatistics:
         """Return counts of facts and of extraction."""
+        from klaw_facts.statistics import count
+
         waiting = self.extraction.waiting() if self.options.extractor != "none" else 0
         return count(self.journal.state(), datetime.now(UTC), waiting)
 
@@ -314,6 +336,8 @@ class Facts(
 
         What was reversed is not done again. Raise NotFoundError, StoreError.
         """
+        from klaw_facts.runs import Undone, is_run, undo_run
+
         if not is_run(batch):
             return Undone(self.keeper.undo(batch))
         done = undo_run(self.journal, batch, self.keeper.undo, self._conversations)
@@ -324,6 +348,8 @@ class Facts(
 
     def runs(self) -> Sequence[CompressionRun]:
         """Return what each run of compression did, the oldest first."""
+        from klaw_facts.runs import runs
+
         return runs(self.journal)
 
     def _summarise_long_chats(self, run: str, is_stopped: Callable[[], bool]) -> Sequence[str]:
@@ -342,6 +368,8 @@ class Facts(
 
     def compact(self, chat: str, keep: int = KEEP) -> Compaction:
         """Return a summary of a chat's older messages with a ledger, and which messages stay. Nothing is removed."""
+        from klaw_facts.compaction import compact
+
         conversations, place = self._conversations, Chat.parse(chat)
         messages = [
             self.extraction.read_message(place, line.message)
@@ -473,6 +501,8 @@ class Facts(
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools of models."""
+        from klaw_facts.tools import make_tools
+
         return make_tools(self.keeper, self.search, lambda: self.notices)
 
     def offer(self, question: ContextQuestion, /) -> Iterable[ContextItem | ContextNotice]:
@@ -489,6 +519,8 @@ class Facts(
 
     def check(self) -> Iterator[Finding]:
         """Look for invalid lines, and for quotes that their messages do not contain."""
+        from klaw_facts.checking import find_problems
+
         return find_problems(self.journal, None if self._host is None else self.pointers)
 
     def fix(self, _findings: Sequence[Finding], /) -> None:

@@ -11,16 +11,17 @@ from functools import lru_cache
 
 from klaw_facts.code_lines import is_code_line
 from klaw_facts.gate_words import EMPTY_CHARACTERS, EMPTY_PHRASES, EMPTY_WORDS, TOPICS
+from klaw_words.lazy_patterns import lazy_pattern
 
 _FLAGS = re.IGNORECASE
-_QUESTION = re.compile(
+_QUESTION = lazy_pattern(
     r"[?？]|\b(?:who|whom|whose|what|when|where|which|why|how|do you|did (?:i|we)|is there|are there|was|were|can you|could you"
     r"|tell me|show me|find|list|explain|summari[sz]e|describe|help me)\b"
     r"|\b(?:кто|кого|кому|что|чего|когда|где|куда|откуда|какой|какая|какое|какие|каком|почему|зачем|как|сколько|чей|ли"
     r"|расскажи|покажи|найди|объясни|напиши|помоги)\b|谁|什么|何时|什么时候|哪|为什么|怎么|如何|多少|几|吗|呢|告诉我|帮我|说说|列出",
     _FLAGS,
 )
-_MEMORY = re.compile(
+_MEMORY = lazy_pattern(
     r"\b(?:remember|remind|recall|forgot|forget|earlier|before|previously|last time|again|we (?:said|decided|discussed|talked)|you said"
     r"|i (?:said|told)|as usual|my usual|same as)\b"
     r"|\b(?:помнишь|помни|запомни|напомни|забыл\w*|раньше|прошл\w+ раз|опять|снова|мы (?:решили|говорили|обсуждали)|ты говорил\w*"
@@ -28,14 +29,14 @@ _MEMORY = re.compile(
     _FLAGS,
 )
 # Words without content. A short message that consists only of these is an acknowledgement, a greeting or a farewell.
-_EMPTY_PHRASES = re.compile(
+_EMPTY_PHRASES = lazy_pattern(
     r"\bтому же\b|\bmy (?:bad|pleasure|fault|mistake|apologies)\b|\b(?:great|good|nice|awesome|amazing|excellent|fantastic|wonderful|solid|stellar) (?:job|work|one|catch|call|idea|find|stuff|answer)\b"
     r"|\b(?:what a relief)\b|\bone (?:sec|second|moment|minute)\b|\bby the way thanks\b|\b3q\b|\bh{2,}\b|\bне за что\b|\bв самый раз\b|\bпринято к сведению\b|\bне тот чат\b|\bдай(?:те)? (?:мне )?(?:секунд\w+|минут\w+)\b"
     r"|正是我(?:想)?要的|就是这个|正合我意|我去去就回|什么的|说得(?:对|是|有理)|怎么都行|没什么|不用说|也谢谢|你也(?:是|一样|早点)|再见|再会|要不要紧|不要紧|没那回事|不用(?:了|谢|客气)|要的(?=$|\W)|为你点赞|给你点赞",
     re.IGNORECASE,
 )
 # Messages that need memory although their words have no content: choices, names, requests for help, feelings.
-_NEEDING = re.compile(
+_NEEDING = lazy_pattern(
     r"\bhelp me\b|^\W*(?:please\W+)?(?:help|need|wait|stop|save)\b(?! you)|\b(?:i|we) (?:need|feel|have)\b|\bin love\b"
     r"|\b(?:i|we) (?:can't|cannot|cant|can’t)(?! (?:wait|thank|complain|believe|tell))|\bi(?:'|’)?m (?:not )?(?:feeling|sick|sleepy|lost|crying|in)\b|"
     r""
@@ -44,25 +45,25 @@ _NEEDING = re.compile(
     re.IGNORECASE,
 )
 # Reports that something failed or is wrong, and short orders, in words that acknowledgements contain as well.
-_REPORTING = re.compile(
+_REPORTING = lazy_pattern(
     r"\bnothing works?\b|\bsame (?:problem|error|issue|thing)\b|\b(?:not|wrong) (?:that|this|the \w+) one\b|\bnow the\b"
     r"|\bне (?:помог\w*|работа\w+|тот|та|то)\b|\bто же самое\b|\bтеперь \w+(?:ое|ая|ые|ый|ую)\b|\bбыл\w* прав\w*\b"
     r"|有没有|还没|没用|解释|错误|天气|(?:明天|中午|下周)(?![见聊说好])",
     _FLAGS,
 )
 _MAX_PHRASE_CHARACTERS = 8
-_REPEATED = re.compile(r"([^\W\d_])\1{1,}")
+_REPEATED = lazy_pattern(r"([^\W\d_])\1{1,}")
 # Codes for pictures in chat programs: [捂脸], :smile:
-_EMOJI_NAME = re.compile(r"\[[一-鿿]{1,4}\]|:[a-z_]{2,20}:|\b(?:6{1,6}|2?3{3,}|8{2,}|5{3,})\b")
-_WORD_OR_CHARACTER = re.compile(r"[一-鿿]|(?:(?![一-鿿])[^\W_])+(?:['’][^\W\d_]+)?")
-_LAUGH = re.compile(r"(?:ha|he|ха|хе){2,}h?|l+o+l+|(?:y+a+y+|a+w+|o+h+|h+m+|m+)", re.IGNORECASE)
+_EMOJI_NAME = lazy_pattern(r"\[[一-鿿]{1,4}\]|:[a-z_]{2,20}:|\b(?:6{1,6}|2?3{3,}|8{2,}|5{3,})\b")
+_WORD_OR_CHARACTER = lazy_pattern(r"[一-鿿]|(?:(?![一-鿿])[^\W_])+(?:['’][^\W\d_]+)?")
+_LAUGH = lazy_pattern(r"(?:ha|he|ха|хе){2,}h?|l+o+l+|(?:y+a+y+|a+w+|o+h+|h+m+|m+)", re.IGNORECASE)
 _MAX_ACKNOWLEDGEMENT_CHARACTERS = 100
 _DECISIONS_KEPT = 16
-_CODE_LINE = re.compile(
+_CODE_LINE = lazy_pattern(
     r"^\s*(?:[{}\])]|//|#!|#include|import |from \S+ import|def |class |func |fn |public |private |const |let |var |return |if \(|for \(|while \("
     r"|<\/?\w|\$ |>>> |at \S+\(|Traceback|File \"|[\w.]+\s*[=:]\s*\S|\s*\S.*[;{]\s*$|\+\s|-\s{2}|@@|diff )"
 )
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_FENCED = lazy_pattern(r"```.*?(?:```|\Z)", re.DOTALL)
 _MAX_CODE_SHARE = 0.6
 
 

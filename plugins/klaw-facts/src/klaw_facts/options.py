@@ -23,6 +23,9 @@ HALF_LIFE_DAYS: Mapping[str, float] = {
     "debug": 2,
 }
 
+#: The number of messages of a chat that are not summarised.
+KEEP = 10
+
 #: Whether a slot has one value at a time. A name that ends in ``*`` matches all slots with that prefix.
 SLOTS: Mapping[str, str] = {
     **dict.fromkeys(("name", "birthday", "home", "employer", "job_title", "partner"), "single"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -12,11 +11,12 @@ from attrs import frozen
 from klaw_core import RecordError
 from klaw_journals import Chat, Summary
 from klaw_tools import ContextItem
+from klaw_words.lazy_patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from klaw_conversations import Conversations
 
-_PLACE = re.compile(r"conversations/(?P<chat>[^/]+)/(?P<file>[^/]+)\.jsonl:(?P<line>\d+)(?:-\d+)?")
+_PLACE = lazy_pattern(r"conversations/(?P<chat>[^/]+)/(?P<file>[^/]+)\.jsonl:(?P<line>\d+)(?:-\d+)?")
 _SUMMARIES = "summaries"
 
 

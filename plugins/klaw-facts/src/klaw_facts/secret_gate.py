@@ -16,6 +16,7 @@ from klaw_core import RecordError
 from klaw_facts.extracting.sentences import sentences
 from klaw_facts.values import Fact
 from klaw_redaction import FILLER, REDACTED, Redactor
+from klaw_words.lazy_patterns import lazy_pattern
 
 #: Where a secret is kept: "is stored in 1Password", "лежит в сейфе", "保存在保险箱里".
 KEPT = (
@@ -27,9 +28,9 @@ KEPT = (
     r"|\bв\s(?:\w+\s){0,2}?(?:1password|bitwarden|keepass\w*|сейфе|хранилище|менеджере паролей|связке ключей)"
     r"|(?:存|保存|放|记|写|藏)(?:在|到|于)|在[^。！？\n]{0,20}?(?:1password|保险箱|密码管理器|钥匙串|\.env)"
 )
-_KEPT = re.compile(KEPT, re.IGNORECASE)
-_FILLED = re.compile(f"{FILLER}+")
-_EMPTY_ITEM = re.compile(r"(?m)^[ \t]*(?:[-*•>]|\d{1,3}[.)]|#{1,6})?[ \t]*(?:\n|\Z)")
+_KEPT = lazy_pattern(KEPT, re.IGNORECASE)
+_FILLED = lazy_pattern(f"{FILLER}+")
+_EMPTY_ITEM = lazy_pattern(r"(?m)^[ \t]*(?:[-*•>]|\d{1,3}[.)]|#{1,6})?[ \t]*(?:\n|\Z)")
 _SIGNS = (": ", "=")  # between a slot and its value; a parameter of a URL may be given as both
 # Fields of a line that name something, or have one of a few values.
 _NAMES = {

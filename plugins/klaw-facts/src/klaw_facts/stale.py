@@ -19,65 +19,66 @@ from attrs import evolve, frozen
 
 from klaw_facts.extracting.sentences import sentences
 from klaw_tools import ContextItem
+from klaw_words.lazy_patterns import lazy_pattern
 
 _MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 _COUNT, _DATE, _TIME, _MONEY, _SHARE, _SPAN = "count", "date", "time", "money", "share", "span"
 # Each kind is taken out of a sentence, in lower case, before the next is looked for; what is left are counts.
 _KINDS: Mapping[str, re.Pattern[str]] = {
-    _DATE: re.compile(
+    _DATE: lazy_pattern(
         rf"\b(?:{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?|\d{{1,2}}\.? {_MONTH}|\d{{4}}-\d\d-\d\d|\d{{1,2}}/\d{{1,2}})\b"
         r"|\b\d{1,2} (?:январ|феврал|март|апрел|ма[йя]|июн|июл|август|сентябр|октябр|ноябр|декабр)\w*|\d{1,2}月\d{1,2}[日号]",
     ),
-    _TIME: re.compile(r"\b\d{1,2}(?::\d\d)? ?(?:am|pm)\b|\b\d{1,2}:\d\d\b|\d{1,2}[点點]"),
-    _MONEY: re.compile(r"[$€£¥]\d(?:[\d,.]*\d)?|\d(?:[\d,.]*\d)? ?(?:евро|руб|元|块)"),
-    _SHARE: re.compile(r"\b\d+(?:\.\d+)? ?%"),
-    _SPAN: re.compile(
+    _TIME: lazy_pattern(r"\b\d{1,2}(?::\d\d)? ?(?:am|pm)\b|\b\d{1,2}:\d\d\b|\d{1,2}[点點]"),
+    _MONEY: lazy_pattern(r"[$€£¥]\d(?:[\d,.]*\d)?|\d(?:[\d,.]*\d)? ?(?:евро|руб|元|块)"),
+    _SHARE: lazy_pattern(r"\b\d+(?:\.\d+)? ?%"),
+    _SPAN: lazy_pattern(
         r"\b\d+(?: ?[-–] ?\d+| to \d+)?[ -](?:minute|hour|day|week|month|year)s?\b"
         r"|\b\d+(?: ?[-–] ?\d+)? (?:минут|час|дн|день|недел|месяц|год|лет)\w*|\d+(?:个)?(?:分钟|小时|天|星期|周|月|年)"
     ),
 }
-_COUNTED = re.compile(r"(?<![\d.,])(\d[\d,.]*)((?:[ -]?[^\W\d_]+){1,4})")
+_COUNTED = lazy_pattern(r"(?<![\d.,])(\d[\d,.]*)((?:[ -]?[^\W\d_]+){1,4})")
 # A number that belongs to what the rest of the sentence counts: "the commits have now reached 165".
-_REACHED = re.compile(
+_REACHED = lazy_pattern(
     r"\b(?:reached|totals?|(?:up|down|grown|risen|increased|decreased|now) (?:to|at)|до|достигл\w+)\s+(\d[\d,.]*)"
 )
 _WHEN = r"(?:^\W*(?:(?:and|so|but)\W+)?when\b|\bwhen(?:'s| (?:is|are|was|were|do|does|did|will|should|can|could|am)\b))"
 _ASKED: Mapping[str, re.Pattern[str]] = {
-    _COUNT: re.compile(r"how many|number of|сколько|多少|几", re.IGNORECASE),
-    _DATE: re.compile(rf"{_WHEN}|\bdates?\b|deadline|schedul|когда|срок|什么时候|何时|日期|哪天", re.IGNORECASE),
-    _TIME: re.compile(rf"{_WHEN}|\btime\b|когда|во сколько|几点|时间", re.IGNORECASE),
-    _SPAN: re.compile(
+    _COUNT: lazy_pattern(r"how many|number of|сколько|多少|几", re.IGNORECASE),
+    _DATE: lazy_pattern(rf"{_WHEN}|\bdates?\b|deadline|schedul|когда|срок|什么时候|何时|日期|哪天", re.IGNORECASE),
+    _TIME: lazy_pattern(rf"{_WHEN}|\btime\b|когда|во сколько|几点|时间", re.IGNORECASE),
+    _SPAN: lazy_pattern(
         r"how long (?:do|does|is|are|will|can|should)|duration|сколько времени|как долго|多久|多长时间",
         re.IGNORECASE,
     ),
-    _MONEY: re.compile(
+    _MONEY: lazy_pattern(
         r"how much|budget|\bcosts?\b|price|spen[dt]|\bpay\b|salary|\bfee\b|amount|allocat|сколько|бюджет|цен[аы]|多少|预算|价格",
         re.IGNORECASE,
     ),
-    _SHARE: re.compile(r"percent|\brate\b|accuracy|coverage|how much|процент|比例|率", re.IGNORECASE),
+    _SHARE: lazy_pattern(r"percent|\brate\b|accuracy|coverage|how much|процент|比例|率", re.IGNORECASE),
 }
 # Questions about what was once, or about two things at a time: their old values are not outdated.
-_HISTORICAL = re.compile(
+_HISTORICAL = lazy_pattern(
     r"\bbetween\b.+\band\b|\b(?:passed|elapsed|compare[sd]?|difference|changed?|original(?:ly)?|initial(?:ly)?|used to|did i (?:say|mention)"
     r"|before|previous(?:ly)?|ever|history|considering)\b|\b(?:между|раньше|сначала|прошло|изменил\w*)\b|之前|以前|原来|最初|相差",
     re.IGNORECASE,
 )
-_MEASURE = re.compile(
+_MEASURE = lazy_pattern(
     r"accuracy|coverage|budget|price|cost|salary|income|rent|fee|deadline|score|rate|meeting|session|appointment|flight|webinar"
     r"|dinner|бюджет|цен|стоимост|зарплат|аренд|срок|точност|встреч|рейс|预算|价格|工资|房租|截止|会议|航班",
     re.IGNORECASE,
 )
-_DIGIT = re.compile(r"\d")  # every quantity has one
-_FOLLOWING = re.compile(r"[^\W\d_]+")
-_WORD = re.compile(r"(?:(?![\u4e00-\u9fff])[^\W\d_]){3,}|[\u4e00-\u9fff]")
-_CHANGE = re.compile(
+_DIGIT = lazy_pattern(r"\d")  # every quantity has one
+_FOLLOWING = lazy_pattern(r"[^\W\d_]+")
+_WORD = lazy_pattern(r"(?:(?![\u4e00-\u9fff])[^\W\d_]){3,}|[\u4e00-\u9fff]")
+_CHANGE = lazy_pattern(
     r"\bnew (?:deadline|budget|price|date|time|goal|target|limit|rent|fee|salary|rate|score|total)\b|\bnow\b(?! that)|\b(?:instead|updated?|changed?|moved|extended|increased|decreased|improved|reduced|dropped|rescheduled|postponed|pushed|raised"
     r"|upgraded|revised|recently|latest|so far|just|currently|already|reached|shortened|reschedule)\b"
     r"|теперь|сейчас|перенес|измени|увелич|вырос|сократ|现在|改|更新|推迟|提前|增加|减少|涨",
     re.IGNORECASE,
 )
 # A change of a date whose new value is elsewhere: "remind me what date it has been rescheduled to".
-_MOVED = re.compile(
+_MOVED = lazy_pattern(
     r"\b(?:rescheduled|postponed|brought forward|put off|cancel+ed)\b|перенес\w*|отложи\w*|推迟|改期|取消",
     re.IGNORECASE,
 )
@@ -88,7 +89,7 @@ _STOP = frozenset(
         "when which about into some any been just like also make sure using use does much many there did",
     )
 ) | frozenset("的是了我你他她它们在有和就不也都这那吗呢吧啊个么什怎哪多少几很到说")
-_RU_ENDING = re.compile(r"(?<=\w{3})[аеёиоуыэюяйьмхв]{1,3}$")
+_RU_ENDING = lazy_pattern(r"(?<=\w{3})[аеёиоуыэюяйьмхв]{1,3}$")
 _PLURALS = ("ches", "shes", "sses", "xes")
 _SHARED_WORDS = 3
 _FEW_SHARED = 2

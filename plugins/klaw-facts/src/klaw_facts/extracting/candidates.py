@@ -12,9 +12,10 @@ from attrs import field, frozen
 from klaw_facts.values import Quote
 from klaw_journals import Chat
 from klaw_journals.messages import speaker_of
+from klaw_words.lazy_patterns import lazy_pattern
 
 #: The headings of Klaw's contexts. Text below them is never extracted again.
-_OWN_BLOCK = re.compile(
+_OWN_BLOCK = lazy_pattern(
     r"^## (?:Relevant memory|Core memory|Relevant Memory)\s*$.*?(?=^(?!\s*$|- |\s|#{2,3} ).+|\Z)",
     re.MULTILINE | re.DOTALL,
 )

@@ -9,22 +9,24 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from klaw_words.lazy_patterns import lazy_pattern
+
 _LABELS = (
     r"(?:(?:please )?(?:note|remember|memorize|keep in mind|be aware)(?: that| this)?|notes?|reminder|updates?|corrections?|(?:some |big |good |great )?news|ps|p\.s\.?|nb|fyi|btw"
     r"|by the way|(?:a )?quick (?:one|note|update|question)|for the record|for your information|info|information|about me|profile|(?:fun |quick )?facts?|my (?:address|details|data|situation|story|profile|info)|here(?:['’]s| is| are)(?: my| some)? [\w ]{1,20}|bio|intro|introduction|background|context|personal"
     r"|важно|запомни(?:те)?|заметка|кстати|обо мне|новости|о себе|п\.?с\.?|请记住|记住|备注|注意|更新|补充)"
 )
 # A copied program, a quotation of a message, and what follows the head of a letter.
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_QUOTED_LINE = re.compile(r"^[ \t]*>[^\n]*", re.MULTILINE)
+_FENCE = lazy_pattern(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_QUOTED_LINE = lazy_pattern(r"^[ \t]*>[^\n]*", re.MULTILINE)
 _HEAD = "From|To|Sent|Subject|От|Кому|Тема|发件人|收件人|主题"
-_LETTER = re.compile(
+_LETTER = lazy_pattern(
     rf"^[ \t>*]*(?:{_HEAD})[*]?[:：][^\n]*\n(?:[^\n]*\n){{0,3}}?"
     rf"[ \t>*]*(?:{_HEAD}|Date|Cc|Дата|日期)[*]?[:：].*\Z"
     r"|^-{2,} ?(?:Forwarded message|Original message|Исходное сообщение|Пересылаемое сообщение).*\Z",
     re.MULTILINE | re.DOTALL,
 )
-_TURN = re.compile(
+_TURN = lazy_pattern(
     rf"^[ \t*_-]*(?:\[[^\]\n]{{1,30}}\][ \t]*)?(?!(?i:{_LABELS})[ \t]*[*_]*[:：])"
     r"(?:[A-ZА-ЯЁ][\w.’'-]{0,20}(?: [A-ZА-ЯЁ][\w.’'-]{0,20}){0,2}|me|user|assistant|system|bot|я|[一-鿿]{1,4})"
     r"(?: \([^)\n]{1,30}\))?[*_]*[:：][^\n]*",

@@ -8,17 +8,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
-from importlib.resources import files
+
+from klaw_words.lazy_patterns import lazy_pattern
 
 #: Letters of Latin names without a decomposition.
 _LETTERS = str.maketrans("łŁøØıđĐß’", "lLoOidDs'")
-_CHINESE = re.compile(r"[一-鿿]")
-_RUSSIAN = re.compile(r"[а-яё]", re.IGNORECASE)
+_CHINESE = lazy_pattern(r"[一-鿿]")
+_RUSSIAN = lazy_pattern(r"[а-яё]", re.IGNORECASE)
 # Endings of cases: "в Москве", "в Нижнем Новгороде", "в Набережных Челнах".
-_ENDING = re.compile(r"(?:ом|ем|ой|ий|ый|ая|ую|ое|ее|ые|ие|ах|ях|ых|их|ям|ам|[аеёиоуыэюяьй]+)$")
+_ENDING = lazy_pattern(r"(?:ом|ем|ой|ий|ый|ая|ую|ое|ее|ые|ие|ах|ях|ых|их|ям|ам|[аеёиоуыэюяьй]+)$")
 #: The state after a city of the United States.
-_STATE = re.compile(r"[A-Z]{2}|D\.?C\.?")
-_PART = re.compile(r"[一-鿿]{0,4}[市省区县州镇]|[市省]?[一-鿿]{1,3}[区县市镇]")
+_STATE = lazy_pattern(r"[A-Z]{2}|D\.?C\.?")
+_PART = lazy_pattern(r"[一-鿿]{0,4}[市省区县州镇]|[市省]?[一-鿿]{1,3}[区县市镇]")
 _LONGEST = 6
 
 
@@ -56,6 +57,8 @@ def _key(name: str) -> str:
 
 @cache
 def _known() -> frozenset[str]:
+    from importlib.resources import files  # as slow to import as everything else here
+
     text = (files(__package__) / "places.txt").read_text("utf-8")
     names = " ".join(line for line in text.split("\n") if not line.startswith("#")).split(",")
     return frozenset(_key(name.strip()) for name in names)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from klaw_words.lazy_patterns import lazy_pattern
+
 _MONTH = (
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
@@ -98,9 +100,9 @@ _BESIDE = (
     r"|你好|您好|大家好|嗨|谢谢|谢谢你|是的|很高兴(?:认识|见到)(?:你|大家|您)|请?记住(?:这个)?|天气很(?:热|冷|好)|我今年\d{1,2}岁|我是(?:学生|老师|医生|护士|工程师|程序员|律师|设计师))"
 )
 #: The end of a sentence: a point, and at most a friendly sign.
-_END = re.compile(r"\s*[.!。！]*(?:\s*(?::-?\)|[🙂😊🎉👍]))?\s*$")
-_IS_BESIDE = re.compile(rf"(?:{LEAD}+\s*)?{_BESIDE}", re.IGNORECASE)
-_IS_LEAD = re.compile(rf"{LEAD}*", re.IGNORECASE)
+_END = lazy_pattern(r"\s*[.!。！]*(?:\s*(?::-?\)|[🙂😊🎉👍]))?\s*$")
+_IS_BESIDE = lazy_pattern(rf"(?:{LEAD}+\s*)?{_BESIDE}", re.IGNORECASE)
+_IS_LEAD = lazy_pattern(rf"{LEAD}*", re.IGNORECASE)
 
 
 def without_end(sentence: str) -> str:

@@ -11,6 +11,7 @@ from functools import cache
 
 from klaw_facts.extracting.statements import is_instruction, is_plain_statement
 from klaw_facts.secret_gate import KEPT
+from klaw_words.lazy_patterns import lazy_pattern
 
 #: Sentences with a lower score are not facts.
 THRESHOLD = 1.5
@@ -18,15 +19,15 @@ THRESHOLD = 1.5
 MAX_PER_MESSAGE = 3
 
 _FLAGS = re.IGNORECASE
-_FIRST_PERSON = re.compile(
+_FIRST_PERSON = lazy_pattern(
     r"\b(?:i|i'm|i’m|i've|i’ve|i'll|i'd|my|mine|me|we|we're|we've|our|us)\b"
     r"|\b(?:я|мне|меня|мой|моя|моё|мое|мои|моей|мою|моего|мы|нас|нам|наш|наша|наши|нашей)\b|我|咱",
     _FLAGS,
 )
-_NUMBER = re.compile(
+_NUMBER = lazy_pattern(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty|hundred|thousand)\b", _FLAGS
 )
-_DATE = re.compile(
+_DATE = lazy_pattern(
     r"\b(?:today|yesterday|tomorrow|tonight|last|next|ago|since|until|week|month|year|monday|tuesday|wednesday|thursday|friday"
     r"|saturday|sunday|january|february|march|april|june|july|august|september|october|november|december)\b"
     r"|\b(?:сегодня|вчера|завтра|недел\w+|месяц\w*|год\w*|назад|январ\w+|феврал\w+|март\w*|апрел\w+|ма[йея]|июн\w+|июл\w+"
@@ -34,26 +35,26 @@ _DATE = re.compile(
     r"|воскресень\w+)\b|今天|昨天|明天|上周|下周|上个月|去年|明年|星期|周[一二三四五六日末]|[年月日号]",
     _FLAGS,
 )
-_NAME = re.compile(r"(?<=[\w,;:’'-]\s)[A-ZА-ЯЁ][\w’'-]+")
-_ACKNOWLEDGEMENT = re.compile(
+_NAME = lazy_pattern(r"(?<=[\w,;:’'-]\s)[A-ZА-ЯЁ][\w’'-]+")
+_ACKNOWLEDGEMENT = lazy_pattern(
     r"^(?:ok(?:ay)?|yes|yeah|yep|no|nope|sure|thanks|thank you|great|cool|nice|wow|got it|sounds good|perfect|hi|hello|hey|bye|good "
     r"(?:morning|night|luck)|congrats|congratulations|agreed|exactly|absolutely|definitely|awesome|amazing|да|нет|ага|угу|ок|окей"
     r"|спасибо|хорошо|ладно|понятно|привет|пока|круто|отлично|好的?|嗯+|是的|谢谢|不客气|你好|再见|没问题|哈+)\b.{0,25}$",
     _FLAGS | re.DOTALL,
 )
 # Agreement with another speaker, and nothing else except a name: "I 100% agree, Mel."
-_AGREEMENT = re.compile(
+_AGREEMENT = lazy_pattern(
     r"^(?:(?:i|we)(?: (?:\d+ ?%|also|too|so|really|totally|completely|fully|absolutely|definitely|wholeheartedly"
     r"|couldn['’]t|could not))* agree(?: more)?(?: (?:with|on) (?:you|that|this)| completely| totally)*"
     r"|(?:я|мы)(?: (?:тоже|полностью|совершенно|абсолютно|на \d+ ?%))* соглас(?:ен|на|ны)(?: с (?:тобой|вами|этим))?"
     r"|我们?(?:也|完全|非常|很|\d+ ?[%％])*同意(?:你|您)?)(?:[,，]\s*[^\W\d_]+)?[\s.!…。！]*$",
     _FLAGS,
 )
-_QUESTION = re.compile(r"[?？][\"'”’)]*$|[吗呢][。？?]?$")
-_SECOND_PERSON = re.compile(
+_QUESTION = lazy_pattern(r"[?？][\"'”’)]*$|[吗呢][。？?]?$")
+_SECOND_PERSON = lazy_pattern(
     r"^(?:you|your|can you|could you|please|let me|let's|ты|вы|можешь|можете|пожалуйста|你|您|请)\b", _FLAGS
 )
-_CODE = re.compile(r"^\s*(?:```|\$ |>>> |import |from \w+ import|def |class |\{|\[|<\w+)|[;{}]\s*$")
+_CODE = lazy_pattern(r"^\s*(?:```|\$ |>>> |import |from \w+ import|def |class |\{|\[|<\w+)|[;{}]\s*$")
 _SHORT, _LONG = 15, 60
 
 # The names of secrets. What says where one is kept is about a credential.

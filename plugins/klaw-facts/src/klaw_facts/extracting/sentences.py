@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from attrs import frozen
 
-_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[”’」』）]*|\n+")
-_ABBREVIATION = re.compile(
+from klaw_words.lazy_patterns import lazy_pattern
+
+_END = lazy_pattern(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[”’」』）]*|\n+")
+_ABBREVIATION = lazy_pattern(
     r"(?:^|[\s(])(?:[A-Za-zА-Яа-я]|Mr|Mrs|Ms|Dr|St|No|vs|etc|e\.g|i\.e|approx|Inc|Ltd|т\.е|т\.д|т\.п|г|ул|стр|рис)\.$"
 )
-_MARKER = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)]|#{1,6}|>)\s+")
+_MARKER = lazy_pattern(r"^\s*(?:[-*•]|\d{1,3}[.)]|#{1,6}|>)\s+")
 
 
 @frozen

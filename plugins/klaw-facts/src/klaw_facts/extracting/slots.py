@@ -19,6 +19,7 @@ from klaw_facts.extracting.places import is_place
 from klaw_facts.extracting.sentences import Sentence, sentences
 from klaw_facts.values import normalised
 from klaw_words.dates import resolve
+from klaw_words.lazy_patterns import lazy_pattern
 
 _MONTHS = (
     r"(?:january|february|march|april|may|june|july|august|september|october|november|december"
@@ -89,185 +90,275 @@ _I_HAVE = rf"{plain.I_AND}(?:['’]ve| have)?(?: just| recently| finally)?"
 _ADVERB = r"(?: now| currently| still| already| just| finally)?"
 _ZH_I = "我们?"
 
-# (slot, kind, form). Kinds: "state", which is true now, perhaps since a time; "event", which happened at a time; "plan",
+# (slot, kind, form, words): what has the form has one of the words. Kinds: "state", which is true now, perhaps since a time; "event", which happened at a time; "plan",
 # which will be true at a time; "timeless"; and "zh-state", "zh-event" and "zh-plan" with {} for the time.
-_FORMS: tuple[tuple[str, str, str], ...] = (
+_FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "name",
         "timeless",
         rf"my (?:full )?name(?:['’]s| is| is now) {_VALUE.format(_NAME)}(?:,? (?:and )?(?:i(?:['’]m| am) )?from {_CAPITALS})?",
+        ("name",),
     ),
     (
         "name",
         "timeless",
         rf"(?:please|you can|you may|just|everyone can|people can),? call me {_DAY_NAME}{_VALUE.format(_NAME)}",
+        ("call me",),
     ),
-    ("name", "timeless", rf"call me {_DAY_NAME}{_VALUE.format(f'(?-i:{names.ENGLISH})')}"),
-    ("name", "timeless", rf"i(?:['’]m| am) {_VALUE.format(f'(?-i:{names.ENGLISH})')}(?:,? from {_CAPITALS})?"),
-    ("name", "timeless", rf"меня зовут {_VALUE.format(_RU_NAME)}(?:,? (?:и )?я из {_RU_CAPITALS})?"),
-    ("name", "timeless", rf"(?:я(?: ?[—–-])?|это) {_VALUE.format(f'(?-i:{names.RUSSIAN})')}"),
-    ("name", "timeless", rf"我(?:的名字)?(?:叫|是|是叫){_VALUE.format(names.CHINESE)}"),
-    ("home", "state", rf"{_I}{_ADVERB} (?:live|living) in (?:the )?{_PLACE}"),
+    ("name", "timeless", rf"call me {_DAY_NAME}{_VALUE.format(f'(?-i:{names.ENGLISH})')}", ("call me",)),
+    (
+        "name",
+        "timeless",
+        rf"i(?:['’]m| am) {_VALUE.format(f'(?-i:{names.ENGLISH})')}(?:,? from {_CAPITALS})?",
+        ("i'm", "i’m", "i am"),
+    ),
+    ("name", "timeless", rf"меня зовут {_VALUE.format(_RU_NAME)}(?:,? (?:и )?я из {_RU_CAPITALS})?", ("зовут",)),
+    ("name", "timeless", rf"(?:я(?: ?[—–-])?|это) {_VALUE.format(f'(?-i:{names.RUSSIAN})')}", ("я", "это")),
+    ("name", "timeless", rf"我(?:的名字)?(?:叫|是|是叫){_VALUE.format(names.CHINESE)}", ("我",)),
+    ("home", "state", rf"{_I}{_ADVERB} (?:live|living) in (?:the )?{_PLACE}", ("live", "living")),
     (
         "home",
         "event",
         rf"{_I_HAVE} (?:moved|relocated)(?: back| permanently)?(?: from (?:the )?{_CAPITALS})? to (?:the )?{_PLACE}",
+        ("moved", "relocated"),
     ),
-    ("home", "state", rf"{plain.RU_I}(?: теперь| сейчас| всё ещё| по-прежнему)? (?:живу|жив[её]м) в {_RU_PLACE}"),
+    (
+        "home",
+        "state",
+        rf"{plain.RU_I}(?: теперь| сейчас| всё ещё| по-прежнему)? (?:живу|жив[её]м) в {_RU_PLACE}",
+        ("жив",),
+    ),
     (
         "home",
         "event",
         rf"{plain.RU_I}(?: недавно| только что| наконец)? переехал[аи]?(?: из {_RU_CAPITALS})? в {_RU_PLACE}",
+        ("переехал",),
     ),
-    ("home", "zh-state", rf"{_ZH_I}{{}}(?:居?住在){_ZH_PLACE}"),
-    ("home", "zh-event", rf"{_ZH_I}{{}}(?:(?:从{_HAN}{{2,5}})?搬(?:到|去)了?){_ZH_PLACE}了?"),
+    ("home", "zh-state", rf"{_ZH_I}{{}}(?:居?住在){_ZH_PLACE}", ("住在",)),
+    ("home", "zh-event", rf"{_ZH_I}{{}}(?:(?:从{_HAN}{{2,5}})?搬(?:到|去)了?){_ZH_PLACE}了?", ("搬",)),
     (
         "employer",
         "state",
         rf"{_I}{_ADVERB} (?:work|working) (?:at|for) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?(?: in {_CAPITALS})?",
+        ("work",),
     ),
     (
         "employer",
         "event",
         rf"{_I_HAVE} (?:started working (?:at|for)|(?:got|landed|found|started) (?:a|my)(?: new)? job (?:at|with)) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?",
+        ("working", "job"),
     ),
-    ("employer", "event", rf"{_I_HAVE} joined {_ORGANISATION} as an? {plain.A_TITLE}"),
-    ("employer", "state", rf"я(?: теперь| сейчас)? работаю в {_RU_ORGANISATION}"),
-    ("employer", "event", rf"я(?: недавно)? (?:начала? работать|устроил(?:ся|ась) на работу) в {_RU_ORGANISATION}"),
-    ("employer", "zh-state", rf"我{{}}在{_ZH_ORGANISATION}(?:工作|上班)"),
-    ("employer", "zh-event", rf"我{{}}开始在{_ZH_ORGANISATION}(?:工作|上班)"),
+    ("employer", "event", rf"{_I_HAVE} joined {_ORGANISATION} as an? {plain.A_TITLE}", ("joined",)),
+    ("employer", "state", rf"я(?: теперь| сейчас)? работаю в {_RU_ORGANISATION}", ("работаю",)),
+    (
+        "employer",
+        "event",
+        rf"я(?: недавно)? (?:начала? работать|устроил(?:ся|ась) на работу) в {_RU_ORGANISATION}",
+        ("работать", "работу"),
+    ),
+    ("employer", "zh-state", rf"我{{}}在{_ZH_ORGANISATION}(?:工作|上班)", ("在",)),
+    ("employer", "zh-event", rf"我{{}}开始在{_ZH_ORGANISATION}(?:工作|上班)", ("开始",)),
     (
         "job_title",
         "state",
         rf"my (?:new )?(?:job )?title is {_VALUE.format(plain.A_TITLE)}|i(?: now)? work as an? (?P<value2>{plain.A_TITLE})(?: (?:at|for) {_CAPITALS})?",
+        ("title", "work as"),
     ),
     (
         "job_title",
         "timeless",
         rf"моя (?:новая )?должность ?(?:[—:-] ?)?{_VALUE.format(_RU_TITLE)}|我的职位是(?P<value2>{_ZH_TITLE})",
+        ("должность", "职位"),
     ),
     (
         "job_title",
         "event",
         rf"i(?:['’]ve| have)?(?: just| recently| finally)? (?:was|got|been|have been)(?: just| recently| finally)? promoted to (?:an? |the )?{_VALUE.format(plain.A_TITLE)}(?: at {_CAPITALS})?",
+        ("promoted",),
     ),
-    ("job_title", "event", rf"меня (?:недавно |только что |наконец )?повысили до {_VALUE.format(_RU_TITLE)}"),
-    ("job_title", "zh-event", rf"我{{}}(?:被)?(?:升职为|晋升为|提拔为|升任|升为){_VALUE.format(_ZH_TITLE)}了?"),
+    (
+        "job_title",
+        "event",
+        rf"меня (?:недавно |только что |наконец )?повысили до {_VALUE.format(_RU_TITLE)}",
+        ("повысили",),
+    ),
+    (
+        "job_title",
+        "zh-event",
+        rf"我{{}}(?:被)?(?:升职为|晋升为|提拔为|升任|升为){_VALUE.format(_ZH_TITLE)}了?",
+        ("我",),
+    ),
     (
         "birthday",
         "timeless",
         rf"my birthday(?:['’]s| is)(?: on)? {_VALUE.format(_DATE)}|i was born on (?P<value2>{_DATE})",
+        ("birthday", "born"),
     ),
-    ("birthday", "timeless", rf"мой день рождения ?(?:[—:-] ?)?{_VALUE.format(_DATE)}|我的生日是(?P<value2>{_DATE})"),
-    ("partner", "timeless", rf"my (?:wife|husband|partner|spouse)(?:['’]s name is| is called) {_VALUE.format(_NAME)}"),
-    ("partner", "timeless", rf"my (?:wife|husband|partner|spouse) is {_VALUE.format(f'(?-i:{names.ENGLISH})')}"),
+    (
+        "birthday",
+        "timeless",
+        rf"мой день рождения ?(?:[—:-] ?)?{_VALUE.format(_DATE)}|我的生日是(?P<value2>{_DATE})",
+        ("день рождения", "生日"),
+    ),
+    (
+        "partner",
+        "timeless",
+        rf"my (?:wife|husband|partner|spouse)(?:['’]s name is| is called) {_VALUE.format(_NAME)}",
+        ("wife", "husband", "partner", "spouse"),
+    ),
+    (
+        "partner",
+        "timeless",
+        rf"my (?:wife|husband|partner|spouse) is {_VALUE.format(f'(?-i:{names.ENGLISH})')}",
+        ("wife", "husband", "partner", "spouse"),
+    ),
     (
         "partner",
         "timeless",
         rf"мо(?:ю жену|его мужа) зовут {_VALUE.format(_RU_NAME)}|我(?:妻子|丈夫|老公|老婆)叫(?P<value2>{names.CHINESE})",
+        ("зовут", "叫"),
     ),
     (
         "timezone",
         "timeless",
         rf"my time ?zone is {_VALUE.format(r'(?-i:(?:UTC|GMT)(?:[+-][0-9]{1,2}(?::[0-9]{2})?)?|[A-Z]{3,4}|[+-][0-9]{2}:?[0-9]{2}|[A-Z][a-z]+/[A-Z][A-Za-z_/]+)')}",
+        ("zone",),
     ),
     (
         "language",
         "timeless",
         rf"(?:my (?:native |first )?language is|please (?:answer|reply|write) in) {_VALUE.format(f'(?-i:{_LANGUAGES})')}",
+        ("language", "please"),
     ),
     (
         "email",
         "timeless",
         rf"my (?:new |work |personal )?e-?mail(?: address)?(?: is|:) {_VALUE.format(r'[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+[.][A-Za-z0-9_.-]*[A-Za-z0-9]')}",
+        ("mail",),
     ),
     (
         "phone",
         "timeless",
         rf"my (?:new )?(?:phone|mobile|cell)(?: number)?(?: is|:) {_VALUE.format(r'[+]?[0-9][0-9 ()-]{5,}[0-9]')}",
+        ("phone", "mobile", "cell"),
     ),
-    ("deadline:", "timeless", rf"(?:the |my |our ){_TOPIC} {_DUE}{_IS} {_VALUE.format(_DATE)}"),
+    (
+        "deadline:",
+        "timeless",
+        rf"(?:the |my |our ){_TOPIC} {_DUE}{_IS} {_VALUE.format(_DATE)}",
+        ("deadline", "due date", "launch", "release"),
+    ),
     (
         "deadline:",
         "timeless",
         rf"(?:the |my |our )?{_DUE} (?:for|of) (?:the |my |our )?{_TOPIC}{_IS} {_VALUE.format(_DATE)}",
+        ("deadline", "due date", "launch", "release"),
     ),
     (
         "deadline:",
         "timeless",
         rf"(?:the |my |our ){_TOPIC}(?: now)? (?:ends|is due|finishes|targets(?: completion)?)(?: on| by| for)? {_VALUE.format(_DATE)}",
+        ("end", "due", "finishes", "targets"),
     ),
     (
         "deadline:",
         "timeless",
         rf"(?:the|my|our) {_DUE}(?: is| was| has(?: just| now)? been|['’]s been| got)?(?: just| now| again| officially)? {_MOVED}{_FROM} (?:to|until|till) {_VALUE.format(_DATE)}",
+        ("deadline", "due date", "launch", "release"),
     ),
-    ("deadline:", "timeless", rf"(?:the|my|our) {_DUE} is now (?:on )?{_VALUE.format(_DATE)}"),
+    (
+        "deadline:",
+        "timeless",
+        rf"(?:the|my|our) {_DUE} is now (?:on )?{_VALUE.format(_DATE)}",
+        ("deadline", "due date", "launch", "release"),
+    ),
     (
         "deadline:",
         "timeless",
         rf"(?:i|we|they)(?:['’]ve| have)?(?: just)? (?:moved|pushed|shifted|postponed|rescheduled)(?: back)? (?:the |my |our )?(?P<topic>(?!(?:back|from|out|up|forward)\b)[\w][\w /-]{{1,40}}?){_FROM} to {_VALUE.format(_DATE)}",
+        ("moved", "pushed", "shifted", "postponed", "rescheduled"),
     ),
     (
         "deadline:",
         "timeless",
         rf"(?:срок|запуск|релиз|дедлайн)\s*(?P<topic>[\w -]{{0,30}}?)\s*(?:перен[её]с\w+ на|сдвинули на|[—:-]|теперь)\s*{_VALUE.format(_DATE)}",
+        ("срок", "запуск", "релиз", "дедлайн"),
     ),
     (
         "deadline:",
         "timeless",
         rf"(?P<topic>[\w -]{{0,20}}?)(?:的)?(?:截止日期|上线时间|发布日期)(?:改到了?|推迟到了?|是|定在){_VALUE.format(_DATE)}",
+        ("截止日期", "上线时间", "发布日期"),
     ),
     (
         "version:",
         "event",
         rf"{_I_HAVE}(?: now)? (?:upgraded|updated|migrated|moved|switched)(?: our| the| my)? (?P<topic>(?!to\b)[A-Z]?[\w.-]{{1,25}})(?: from v?[\d.]+)? to {_DOTTED}",
+        ("upgraded", "updated", "migrated", "moved", "switched"),
     ),
-    ("version:", "event", rf"{_I_HAVE}(?: now)? (?:upgraded|updated) to {_PRODUCT} {_VERSION}"),
+    (
+        "version:",
+        "event",
+        rf"{_I_HAVE}(?: now)? (?:upgraded|updated) to {_PRODUCT} {_VERSION}",
+        ("upgraded", "updated"),
+    ),
     (
         "version:",
         "event",
         rf"{_I_HAVE}(?: now)? (?:upgraded|updated)(?: our| the| my)? {_PRODUCT}(?: from v?[\d.]+)? to {_VERSION}",
+        ("upgraded", "updated"),
     ),
     (
         "version:",
         "event",
         rf"{plain.RU_I}(?: недавно| только что| уже)? (?:переш[её]?ли|переш[её]л|перешла|обновились|обновился|обновилась|мигрировали) (?:на|до) {_PRODUCT} {_VERSION}",
+        ("перешл", "перешёл", "перешел", "обновил", "мигрировал"),
     ),
     (
         "version:",
         "zh-event",
         rf"{_ZH_I}{{}}(?:升级|更新)到?了?\s*(?P<topic>[A-Z][\w.+#-]{{0,25}}?)\s*{_VALUE.format(r'[0-9]+(?:[.][0-9]+)*')}了?",
+        ("升级", "更新"),
     ),
     (
         "version:",
         "state",
         rf"(?:i|we)(?:['’]m| am|['’]re| are|['’]ve been| have been)?(?: currently| now)? (?:using|use|running|run|on) {_PRODUCT} {_DOTTED}{_OTHERS}",
+        ("us", "run", "on "),
     ),
     (
         "port:",
         "state",
         r"(?:the |our |my )?(?P<topic>[\w-]{2,25}) (?:now )?(?:runs|listens|is running|is listening) on port (?P<value>\d{2,5})",
+        ("port ",),
     ),
     (
         "home",
         "plan",
         rf"{plain.I_AND}(?:['’]m| am|['’]re| are|['’]ll| will)?(?: be)? (?:moving|relocating|move|relocate|live|living) (?:in|to) (?:the )?{_PLACE}",
+        ("mov", "relocat", "liv"),
     ),
     (
         "employer",
         "plan",
         rf"i(?:['’]m| am|['’]ll| will)?(?: be)? (?:start working|starting work|working|work) (?:at|for) {_ORGANISATION}",
+        ("work",),
     ),
     (
         "employer",
         "plan",
         rf"i(?:['’]m| am|['’]ll| will)?(?: be)? (?:join|joining) {_ORGANISATION} as an? {plain.A_TITLE}",
+        ("join",),
     ),
-    ("home", "plan", rf"{plain.RU_I} (?:переезжаю|переезжаем|перееду|переедем|буду жить|будем жить) в {_RU_PLACE}"),
-    ("employer", "plan", rf"я (?:выхожу на работу|буду работать) в {_RU_ORGANISATION}"),
-    ("home", "zh-plan", rf"{_ZH_I}{{}}(?:将|要|会|将要)(?:搬到|搬去|住在){_ZH_PLACE}"),
-    ("employer", "zh-plan", rf"我{{}}(?:将|要|会|将要)(?:加入|去){_ZH_ORGANISATION}(?:工作|上班)"),
+    (
+        "home",
+        "plan",
+        rf"{plain.RU_I} (?:переезжаю|переезжаем|перееду|переедем|буду жить|будем жить) в {_RU_PLACE}",
+        ("переезжа", "перееде", "перееду", "жить"),
+    ),
+    ("employer", "plan", rf"я (?:выхожу на работу|буду работать) в {_RU_ORGANISATION}", ("работ",)),
+    ("home", "zh-plan", rf"{_ZH_I}{{}}(?:将|要|会|将要)(?:搬到|搬去|住在){_ZH_PLACE}", ("搬", "住在")),
+    ("employer", "zh-plan", rf"我{{}}(?:将|要|会|将要)(?:加入|去){_ZH_ORGANISATION}(?:工作|上班)", ("加入", "去")),
 )
 # What is said of a time before the statement, and after it.
 _TIMES = {
@@ -284,11 +375,11 @@ _POINTERS = frozenset(
     )
 )
 #: The connection of two clauses in one sentence.
-CONNECTION = re.compile(
+CONNECTION = lazy_pattern(
     r"\s*[,;，；、]?\s+(?:and|but|so|и|а|но)\s+|\s*[,;:!]\s+|\s*[，；、]\s*(?:而且|并且)?|而且|并且", re.IGNORECASE
 )
-_ITEM = re.compile(r"\s*(?:[-•]\s+)?")
-_PROGRAM = re.compile(r"^(?: {4}|\t)", re.MULTILINE)
+_ITEM = lazy_pattern(r"\s*(?:[-•]\s+)?")
+_PROGRAM = lazy_pattern(r"^(?: {4}|\t)", re.MULTILINE)
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 _MAX_CHARACTERS = 600
 _MAX_SENTENCES = 8
@@ -392,9 +483,14 @@ def _parsed(text: str, begins: list[int], ends: list[int]) -> list[Stated] | Non
 
 def _stated(clause: str) -> Stated | None:
     """Return what a clause states that has one of the plain forms as a whole."""
-    spans = {kind: [*_spans(clause, kind)] for kind in ("timeless", *_TIMES)}
-    for slot, kind, pattern in _compiled():
-        for start, end, time in spans.get(kind, spans["timeless"]):
+    small = clause.casefold()
+    spans: dict[str, list[tuple[int, int, str]]] = {}
+    for slot, kind, pattern, words in _patterns():
+        if not any(word in small for word in words):
+            continue
+        if kind not in spans:
+            spans[kind] = [*_spans(clause, kind)]
+        for start, end, time in spans[kind]:
             match = pattern.fullmatch(clause, start, end)
             found = None if match is None else _stated_by(match, slot, kind, time)
             if found is not None:
@@ -441,10 +537,10 @@ def _is_plausible(slot: str, value: str, where: str | None) -> bool:
 
 
 @cache
-def _compiled() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+def _patterns() -> tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...]:
     return tuple(
-        (slot, kind, re.compile(pattern, re.IGNORECASE))
-        for slot, kind, form in _FORMS
+        (slot, kind, lazy_pattern(pattern, re.IGNORECASE), words)
+        for slot, kind, form, words in _FORMS
         for pattern in _with_times(kind, form)
     )
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from klaw_words.lazy_patterns import lazy_pattern
+
 # What an agent does again and again. "Never give up" asks nothing of an agent.
 _ANSWERING = (
     r"(?:answer|reply|respond|repl(?:y|ies)|write|use|using|call(?:ing)?|address|include|add|mention|suggest|recommend|book|ask|give (?:me|us|an?|the)|provide"
@@ -20,7 +22,7 @@ _MANNER = (
     r"(?:metric|imperial|celsius|fahrenheit|kilomet\w+|24[- ]hour|12[- ]hour|british|american|formal|informal|plain|simple|short|bullet"
     r"|markdown|plural|full sentences|iso dates?|tabs|spaces|type hints|snake_case|camelcase)"
 )
-_INSTRUCTION = re.compile(
+_INSTRUCTION = lazy_pattern(
     rf"^\W*(?:{_LATER}|please )*(?:always|never|don['’]t ever|do not ever|never ever) {_ADVERB}{_ANSWERING}\b"
     rf"|^\W*{_LATER}(?:please )?(?:do not |don['’]t |always |never )?{_ANSWERING}\b"
     rf"|^\W*(?:please )?(?:stop|avoid) {_ADVERB}(?:answering|replying|writing|using|calling|adding|mentioning|suggesting|asking|sending|apologi[sz]ing)\b"
@@ -40,7 +42,7 @@ _INSTRUCTION = re.compile(
     r"|^(?:请)(?:用|使用)[^，。]{1,8}(?:回答|回复|单位|格式)",
     re.IGNORECASE,
 )
-_STATEMENT = re.compile(
+_STATEMENT = lazy_pattern(
     r"\b(?:i(?:['’]m| am)|we(?:['’]re| are))(?: (?:severely|very|highly|also|mildly|strictly|a strict|a))? (?:allergic|lactose[- ]intolerant"
     r"|gluten[- ]intolerant|intolerant|vegan|vegetarian|pescatarian|diabetic|coeliac|celiac|colou?r[- ]?blind|left[- ]handed|deaf|blind"
     r"|pregnant|asthmatic|teetotal)\b"
@@ -50,7 +52,7 @@ _STATEMENT = re.compile(
     r"|我对[^，。]{1,10}过敏|我(?:不吃|不喝|不能吃|不能喝|吃素|是素食)|我有(?:糖尿病|哮喘)",
     re.IGNORECASE,
 )
-_UNSURE = re.compile(
+_UNSURE = lazy_pattern(
     r"[?？]|\b(?:if|would|could|might|maybe|perhaps|wish|imagine|suppose|unless)\b|\b(?:если|бы|может)\b|如果|可能|也许",
     re.IGNORECASE,
 )

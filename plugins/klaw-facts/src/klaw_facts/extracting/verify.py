@@ -17,32 +17,33 @@ from attrs import frozen
 from klaw_facts.extracting.candidates import Candidate, SourceMessage
 from klaw_facts.extracting.sentences import sentences
 from klaw_facts.values import Quote, Verification
+from klaw_words.lazy_patterns import lazy_pattern
 
 #: Characters. Longer text is code or pasted text, not a statement.
 MAX_QUOTE_CHARACTERS = 1_000
 _MAX_EDIT_SHARE = 0.1
 _MAX_FUZZY_CHARACTERS = 400
-_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
-_NAME = re.compile(r"[\w’']*[A-ZА-ЯЁ][\w’']*")
-_WORD = re.compile(r"[\w’']+")
-_NEGATION = re.compile(
+_NUMBER = lazy_pattern(r"\d+(?:[.,:/-]\d+)*")
+_NAME = lazy_pattern(r"[\w’']*[A-ZА-ЯЁ][\w’']*")
+_WORD = lazy_pattern(r"[\w’']+")
+_NEGATION = lazy_pattern(
     r"\b(?:not|no|never|none|nobody|nothing|without|cannot|\w+n['’]t|нет|не|никогда|никто|ничего|без)\b|不|没|無|无|别",
     re.IGNORECASE,
 )
-_HEDGE = re.compile(
+_HEDGE = lazy_pattern(
     r"\b(?:maybe|perhaps|might|may|could|would|probably|possibly|almost|nearly|about|around|if|unless|think|thinking|guess|hope|want"
     r"|wish|plan\w*|consider\w*|может|возможно|наверное|почти|около|если|бы|думаю|хочу|надеюсь|планиру\w+)\b"
     r"|也许|可能|大概|差不多|如果|想要?|希望|打算",
     re.IGNORECASE,
 )
-_COUNTED = re.compile(
+_COUNTED = lazy_pattern(
     r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty"
     r"|ninety|hundred|thousand|million|billion|half|twice|once|first|second|third|fourth|fifth|dozen"
     r"|один|одна|одну|два|две|три|четыре|пять|шесть|семь|восемь|девять|десять|\w+надцать|двадцать|тридцать|сорок|сто|тысяч\w*)\b"
     r"|[零一二两三四五六七八九十百千万亿]",
     re.IGNORECASE,
 )
-_DATED = re.compile(
+_DATED = lazy_pattern(
     r"\b(?:today|tonight|yesterday|tomorrow|last|next|this|ago|since|until|before|after|week|month|year|day|morning|evening|night"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november"
     r"|december|сегодня|вчера|завтра|прошл\w+|следующ\w+|назад|недел\w+|месяц\w*|год\w*|январ\w+|феврал\w+|март\w*|апрел\w+"
@@ -50,10 +51,10 @@ _DATED = re.compile(
     r"|пятниц\w+|суббот\w+|воскресень\w+)\b",
     re.IGNORECASE,
 )
-_QUESTION = re.compile(r"[?？][\"'”’»)\]]*\s*$")
+_QUESTION = lazy_pattern(r"[?？][\"'”’»)\]]*\s*$")
 #: Chinese characters without content.
 _GRAMMAR = frozenset("的了是在和与有我他她它你们这那也就都很把被对从到于以为之其用户")
-_QUANTIFIER = re.compile(
+_QUANTIFIER = lazy_pattern(
     r"\b(?:all|always|every|everyone|only|both|most|never|none|все|всегда|кажд\w+|только|оба)\b|都|总是|每|只|全部",
     re.IGNORECASE,
 )

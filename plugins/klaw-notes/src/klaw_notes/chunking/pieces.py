@@ -329,10 +329,12 @@ def _pieces_of(blocks: Sequence[Block], text: str, within: tuple[Block, ...]) ->
         strength = Strength.INNER_BLOCK if within else _strength(before, block, text)
         cutters = () if block.children else _VERBATIM if block.kind in _LINED else _PROSE
         binds = block.kind == "heading" and block is not blocks[-1]
-        piece = Piece(block.start, block.end, strength, block, cutters, within, binds)
+        sentences = cuts.sentences(text, block.start, block.end, 0) if block.kind == "paragraph" else []
         if block.kind == "paragraph":
-            positions = cuts.sentences(text, block.start, block.end, 0)
-            yield from _parts(piece, positions, _PROSE[1:], cuts.sentences, text)
+            cutters = _PROSE[1:]
+        piece = Piece(block.start, block.end, strength, block, cutters, within, binds)
+        if sentences:
+            yield from _parts(piece, sentences, cutters, cuts.sentences, text)
         else:
             yield piece
         before = block

@@ -1,0 +1,73 @@
+"""Of the plain forms of statements, only those are tried of which a text has one of their words."""
+
+from __future__ import annotations
+
+import re
+from re import _constants as codes  # type: ignore[attr-defined]  # the parser of regular expressions
+from re import _parser as parser  # type: ignore[attr-defined]
+from typing import Any
+
+import pytest
+
+from klaw_facts.extracting import slots
+from klaw_words.lazy_patterns import lazy_pattern
+
+_FEW = 4
+
+
+def _without(words: tuple[str, ...], tree: Any, ends: frozenset[str] = frozenset(("",))) -> frozenset[str]:
+    """Return how texts may end that a pattern matches and that have none of the words; no end if there are none."""
+    for code, given in tree:
+        if code is codes.LITERAL:
+            ends = frozenset(end + chr(given).casefold() for end in ends)
+        elif code is codes.IN and len(given) <= _FEW and all(item[0] is codes.LITERAL for item in given):
+            ends = frozenset(end + chr(item[1]).casefold() for end in ends for item in given)
+        elif code is codes.SUBPATTERN:
+            ends = _without(words, given[-1], ends)
+        elif code is codes.BRANCH:
+            ends = frozenset().union(*(_without(words, branch, ends) for branch in given[1]))
+        elif code in (codes.MAX_REPEAT, codes.MIN_REPEAT):
+            least, most, repeated = given
+            once = _without(words, repeated, ends)
+            ends = ends | once if least == 0 else once
+            ends = ends if most == 1 or not ends else frozenset(("",))
+        elif code not in (codes.AT, codes.ASSERT, codes.ASSERT_NOT):
+            ends = frozenset(("",)) if ends else ends
+        ends = frozenset(end for end in ends if not any(word in end for word in words))
+    return ends
+
+
+@pytest.mark.parametrize(("slot", "kind", "form", "words"), slots._FORMS)
+def test_whatever_has_a_form_has_one_of_its_words(slot: str, kind: str, form: str, words: tuple[str, ...]) -> None:
+    for pattern in slots._with_times(kind, form):
+        assert not _without(words, parser.parse(pattern, re.IGNORECASE)), slot
+
+
+def test_a_form_without_its_words_would_be_noticed() -> None:
+    assert _without(("live",), parser.parse("I (?:live|stay) here"))
+    assert _without(("live",), parser.parse("I (?:live )?here"))
+    assert not _without(("live", "stay"), parser.parse("I (?:live|stay) here"))
+
+
+def test_a_text_without_words_of_forms_compiles_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    slots._patterns.cache_clear()
+    slots.all_stated_in.cache_clear()
+    compiled = []
+    given = re.compile
+    monkeypatch.setattr(
+        "klaw_words.lazy_patterns.re.compile", lambda *pattern: compiled.append(pattern) or given(*pattern)
+    )
+    assert slots.slot_of("My name is Ada.") == ("name", "Ada")
+    forms = {form for _, _, form, _ in slots._FORMS}
+    assert len([pattern for pattern, _ in compiled if pattern in forms]) <= 2
+
+
+def test_a_lazy_pattern_is_that_pattern() -> None:
+    lazy, compiled = lazy_pattern("(?P<word>[a-z]+)!", re.IGNORECASE), re.compile("(?P<word>[a-z]+)!", re.IGNORECASE)
+    assert lazy.sub("-", "Ada! 1!") == compiled.sub("-", "Ada! 1!")
+    assert (lazy.pattern, lazy.flags, lazy.groupindex) == (compiled.pattern, compiled.flags, compiled.groupindex)
+    found = lazy.search("so: Ada!")
+    assert found is not None
+    assert found["word"] == "Ada"
+    with pytest.raises(re.error):
+        lazy_pattern("(").match("")
