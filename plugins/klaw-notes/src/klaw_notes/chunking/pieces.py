@@ -327,7 +327,9 @@ def _pieces_of(blocks: Sequence[Block], text: str, within: tuple[Block, ...]) ->
     before: Block | None = None
     for block in blocks:
         strength = Strength.INNER_BLOCK if within else _strength(before, block, text)
-        cutters = () if block.children else _VERBATIM if block.kind in _LINED else _PROSE
+        cutters: tuple[cuts.Cutter, ...] = ()
+        if not block.children:
+            cutters = _VERBATIM if block.kind in _LINED else _PROSE
         binds = block.kind == "heading" and block is not blocks[-1]
         sentences = cuts.sentences(text, block.start, block.end, 0) if block.kind == "paragraph" else []
         if block.kind == "paragraph":
