@@ -24,7 +24,7 @@ _MODULES = {
         "VectorSpaceError WorkspaceError quoted"
     ),
     "cli.json_forms": "to_json",
-    "files.atomic": "locked require_own_link sync_directory write_atomically",
+    "files.atomic": "locked read_regular require_own_link sync_directory write_atomically",
     "files.held": "Descriptor FileLock try_lock",
     "files.layout": "own_directory",
     "holds": "Closing Flag Hold Notifier ThreadLock held_elsewhere operations shielded",
@@ -46,7 +46,7 @@ _MODULES = {
     "values.candidates": "Candidate Preference RerankScore",
     "values.collections": "check_collection_name",
     "values.config": "Config",
-    "values.documents": "Conversion Document DocumentRecord Entry RecordedDocuments Replacement",
+    "values.documents": "Conversion Document DocumentRecord Entry Replacement",
     "values.events": "Event ForgetEvent IndexEvent MessageEvent",
     "values.findings": "Finding",
     "values.key_digest": "KeyDigest",

@@ -35,7 +35,7 @@ from klaw_core.errors import (
     WorkspaceError,
     quoted,
 )
-from klaw_core.files.atomic import locked, require_own_link, sync_directory, write_atomically
+from klaw_core.files.atomic import locked, read_regular, require_own_link, sync_directory, write_atomically
 from klaw_core.files.held import Descriptor, FileLock, try_lock
 from klaw_core.files.layout import own_directory
 from klaw_core.holds import (
@@ -93,7 +93,7 @@ from klaw_core.plugins.registry import LiveComponent
 from klaw_core.values.candidates import Candidate, Preference, RerankScore
 from klaw_core.values.collections import check_collection_name
 from klaw_core.values.config import Config
-from klaw_core.values.documents import Conversion, Document, DocumentRecord, Entry, RecordedDocuments, Replacement
+from klaw_core.values.documents import Conversion, Document, DocumentRecord, Entry, Replacement
 from klaw_core.values.events import Event, ForgetEvent, IndexEvent, MessageEvent
 from klaw_core.values.findings import Finding
 from klaw_core.values.key_digest import KeyDigest
@@ -213,7 +213,6 @@ __all__ = [
     "QueryError",
     "Ranking",
     "RecordError",
-    "RecordedDocuments",
     "Removable",
     "RepairableStore",
     "Replacement",
@@ -272,6 +271,7 @@ __all__ = [
     "parse_moment",
     "pool_windows",
     "quoted",
+    "read_regular",
     "reinstall_command",
     "require_own_link",
     "shielded",

@@ -12,7 +12,7 @@ import click
 
 from klaw_core.cli.settings import Settings
 from klaw_core.errors import ConfigError
-from klaw_core.files.atomic import sync_directory, write_all, write_atomically, writing_failed
+from klaw_core.files.atomic import read_regular, sync_directory, write_all, write_atomically, writing_failed
 from klaw_core.files.held import Temporary
 
 
@@ -40,7 +40,7 @@ def _program() -> list[str]:
 def read_client_file(file: Path) -> str:
     """Return the text of a configuration file, or ``""`` if it does not exist. Raise ConfigError on a read error."""
     try:
-        return file.read_bytes().decode()  # with the ends of lines as they are
+        return read_regular(file).decode()  # with the ends of lines as they are
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
@@ -72,11 +72,11 @@ def write_client_file(file: Path, text: str, before: str) -> Path | None:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, text)
         return None
-    if file.read_bytes() == text.encode():
+    if read_regular(file) == text.encode():
         return None
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     backup = file.with_name(f"{file.name}.{stamp}.backup")
-    write_file(backup, file.read_bytes())
+    write_file(backup, read_regular(file))
     mode = file.stat().st_mode & 0o777
     write_atomically(file, text)
     file.chmod(mode)

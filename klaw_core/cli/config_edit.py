@@ -14,7 +14,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from klaw_core.config.tables import DEFAULTS
 from klaw_core.errors import ConfigError
-from klaw_core.files.atomic import locked, write_atomically
+from klaw_core.files.atomic import locked, read_regular, write_atomically
 
 Step = str | int
 T = TypeVar("T")
@@ -122,7 +122,7 @@ def with_listed(source: str, key: str, directory: Path) -> str:
 def read_source(file: Path) -> str:
     """Return the file's text, or an empty string if the file does not exist. Raise ConfigError if it cannot be read."""
     try:
-        return file.read_bytes().decode("utf-8-sig")
+        return read_regular(file).decode("utf-8-sig")
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:

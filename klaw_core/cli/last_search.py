@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from klaw_core.errors import KlawError, NotFoundError
+from klaw_core.files.atomic import read_regular
 
 if TYPE_CHECKING:
     from klaw_core.values.config import Config
@@ -42,7 +43,7 @@ def remember(config: Config, chunk_ids: Sequence[str]) -> None:
 def nth_result(config: Config, number: int) -> str:
     """Return the chunk id of a result of the last search; the first has the number 1. Raise NotFoundError."""
     try:
-        ids = json.loads(_file(config).read_text("utf-8"))
+        ids = json.loads(read_regular(_file(config)))
     except (OSError, ValueError, RecursionError):
         ids = None
     if not isinstance(ids, list):

@@ -9,6 +9,8 @@ from typing import Any
 
 from attrs import frozen
 
+from klaw_core.files.atomic import read_regular
+
 Table = dict[str, Any]
 
 # Nested tables. No option is deeper, and the limit makes recursion over tables safe.
@@ -51,8 +53,7 @@ def read_file(path: Path, problems: list[str]) -> Table | None:
     """
     table: Table = {}
     try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_FILE_BYTES + 1)
+        data = b"" if path == Path(os.devnull) else read_regular(path)
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
         if len(data) > _MAX_FILE_BYTES:
             problems.append(f"{path}: larger than {_MAX_FILE_BYTES:,} bytes")

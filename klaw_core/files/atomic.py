@@ -46,8 +46,7 @@ def write_atomically(path: Path, text: str) -> None:
         path = Path(os.path.realpath(path))
         make_private_directory(path.parent)
         _sweep(path)
-        temporary = Temporary(path)
-        with temporary as descriptor:
+        with (temporary := Temporary(path)) as descriptor:
             write_all(descriptor, text.encode())
             temporary.replace()
         sync_directory(path.parent)
@@ -99,10 +98,15 @@ def _is_planted(path: Path) -> bool:
 
 def open_regular(path: Path, flags: int = 0) -> BinaryIO:
     """Open a file for reading without waiting for a pipe. Raise OSError, also if it is not a regular file."""
-    opened = Descriptor(path, os.O_RDONLY | flags)
-    with opened as descriptor:
+    with (opened := Descriptor(path, os.O_RDONLY | flags)) as descriptor:
         require_regular(descriptor)
         return opened.into_file()
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the content of a file. Raise OSError, also if it is not a regular file."""
+    with open_regular(path) as file:
+        return file.read()
 
 
 def locked(

@@ -13,7 +13,7 @@ from pathlib import Path
 from attrs import frozen
 
 from klaw_core.errors import KlawError
-from klaw_core.files.atomic import locked, write_atomically
+from klaw_core.files.atomic import locked, read_regular, write_atomically
 from klaw_core.values.runs import SkippedEntry
 
 
@@ -26,7 +26,7 @@ class SkippedFiles:
     def all(self) -> dict[str, tuple[SkippedEntry, ...]]:
         """Return the skipped files by origin."""
         try:
-            entries = json.loads(self.file.read_text("utf-8"))
+            entries = json.loads(read_regular(self.file))
             return {name: tuple(_parse(item) for item in items) for name, items in entries.items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return {}

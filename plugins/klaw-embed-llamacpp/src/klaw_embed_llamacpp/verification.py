@@ -25,6 +25,7 @@ from klaw_core import (
     EmbedderUnavailableError,
     ModelCorruptError,
     StoreError,
+    read_regular,
     update_command,
     write_atomically,
 )
@@ -77,7 +78,7 @@ class VerificationCache:
 
 def _remembered(record: Path, seen: dict[str, Any]) -> ModelIdentity | None:
     with suppress(OSError, ValueError, TypeError, KeyError):
-        content = json.loads(record.read_text(encoding="utf-8"))
+        content = json.loads(read_regular(record))
         if content["seen"] == seen:
             return ModelIdentity(str(content["proof"]["sha256"]), int(content["proof"]["dimension"]))
     return None

@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, evolve, frozen
 
-from klaw_core import EmbedderUnavailableError, EmbeddingError, locked, own_directory, unit_rows, write_atomically
+from klaw_core import (
+    EmbedderUnavailableError,
+    EmbeddingError,
+    locked,
+    own_directory,
+    read_regular,
+    unit_rows,
+    write_atomically,
+)
 from klaw_http import BodyError, HttpClient, HttpError, StatusError, server_name
 from klaw_http.embedding import member
 
@@ -263,7 +271,7 @@ class BatchJobs:
 def _read_job(path: Path) -> Job | None:
     """Return the job in a file, or None if the file does not exist or does not contain a job."""
     try:
-        loaded = json.loads(path.read_text("utf-8"))
+        loaded = json.loads(read_regular(path))
         return Job(**{**loaded, "texts": tuple(loaded["texts"]), "submitted_at": float(loaded["submitted_at"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None

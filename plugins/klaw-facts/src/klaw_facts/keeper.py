@@ -11,7 +11,16 @@ from typing import Any, get_args
 
 from attrs import define, evolve
 
-from klaw_core import MetadataValue, NotFoundError, RecordError, check_metadata, operations, quoted, write_atomically
+from klaw_core import (
+    MetadataValue,
+    NotFoundError,
+    RecordError,
+    check_metadata,
+    operations,
+    quoted,
+    read_regular,
+    write_atomically,
+)
 from klaw_facts.extracting.begins import Begin, begin_in
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.extracting.rules import category_of, importance_of
@@ -284,7 +293,7 @@ class FactKeeper:
         with self.journal.turn():
             if not path.exists():
                 write_atomically(path, secrets.token_hex(_KEY_BYTES))
-            return path.read_bytes()
+            return read_regular(path)
 
     def _append(self, operations: Sequence[Mapping[str, Any]], also: Iterable[str] = ()) -> None:
         self.journal.append(operations)
@@ -295,7 +304,7 @@ class FactKeeper:
 def own_key(directory: Path) -> bytes:
     """Return the key that a data directory made before it was shared; empty if it has made none."""
     path = directory / "key"
-    return path.read_bytes() if path.exists() else b""
+    return read_regular(path) if path.exists() else b""
 
 
 def _stated(text: str, valid_from: datetime | None, now: datetime) -> tuple[Begin, Stated | None]:

@@ -27,6 +27,7 @@ from klaw_core import (
     SearchEvent,
     ThreadLock,
     own_directory,
+    read_regular,
 )
 
 _FILE = "recalls.jsonl"
@@ -141,8 +142,7 @@ class RecallCounts(ListeningExtension):
         """Return the counts by path, also those of other processes as far as they are written."""
         self.write()
         try:
-            with (self.directory / _FILE).open("rb") as file:
-                found = _folded([file.read(_MAX_READ_BYTES)])
+            found = _folded([read_regular(self.directory / _FILE)[:_MAX_READ_BYTES]])
         except OSError:
             return {}
         with self._guard.hold():

@@ -13,7 +13,7 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core import StoreError
-from klaw_core.files.atomic import locked, open_regular, require_own_link, write_atomically
+from klaw_core.files.atomic import locked, open_regular, read_regular, require_own_link, write_atomically
 from klaw_core.values.runs import SkippedEntry
 from klaw_journals.contents import JournalName, LogRecord, is_journal_name
 from klaw_journals.jsonl import JsonLines
@@ -166,7 +166,7 @@ class FileText:
         for number in count(1):
             copy = self.path.with_name(f"{self.path.name}.broken-{number}")
             try:
-                if copy.read_bytes() == data:
+                if read_regular(copy) == data:
                     break
             except FileNotFoundError:
                 try:

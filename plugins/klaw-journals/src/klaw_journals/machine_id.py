@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from klaw_core import KlawError
-from klaw_core.files.atomic import make_private_directory
+from klaw_core.files.atomic import make_private_directory, read_regular
 from klaw_journals.rewriting import write_new
 
 _MAX_LENGTH = 64
@@ -19,7 +19,7 @@ _MAX_LENGTH = 64
 def read_machine_id(file: Path) -> str:
     """Return the id; empty if there is none yet, or the file cannot be read."""
     try:
-        found = file.read_text("ascii").strip()
+        found = read_regular(file).decode("ascii").strip()
     except (OSError, ValueError):
         return ""
     return found if len(found) <= _MAX_LENGTH else ""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from attrs import asdict, define, evolve, field, frozen
 
-from klaw_core import LanguageModelError, locked, write_atomically
+from klaw_core import LanguageModelError, locked, read_regular, write_atomically
 
 _DAYS_KEPT = 31
 
@@ -124,7 +124,7 @@ class UsageLedger:
     def _read(self) -> dict[str, DayUsage]:
         """Return the usage of all days. An unreadable file is an error; counting from 0 would break the limits."""
         try:
-            loaded = json.loads(self.path.read_text("utf-8"))
+            loaded = json.loads(read_regular(self.path))
             days = {str(day): DayUsage(**counts) for day, counts in loaded.items()}
         except FileNotFoundError:
             return {}

@@ -40,7 +40,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from klaw_core import ConfigError, write_atomically
+from klaw_core import ConfigError, read_regular, write_atomically
 
 FILE = "oauth.json"
 PAGE = "/sign-in"
@@ -147,7 +147,7 @@ class _Server(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, 
     def load(self) -> None:
         """Read the file. Raise ConfigError if it is damaged."""
         try:
-            kept: Any = json.loads(self.file.read_text("utf-8"))
+            kept: Any = json.loads(read_regular(self.file))
             self._clients = {
                 name: OAuthClientInformationFull.model_validate(client) for name, client in kept["clients"].items()
             }

@@ -13,7 +13,7 @@ from typing import Any
 from attrs import frozen
 
 from klaw_core import Conversion, ConversionError, KlawError, check_metadata
-from klaw_core.files.atomic import make_private_directory, write_all
+from klaw_core.files.atomic import make_private_directory, read_regular, write_all
 from klaw_core.files.copies import Copies
 from klaw_core.files.held import Temporary
 
@@ -34,7 +34,7 @@ class ConversionCache(Copies):
         """
         file = self.file(path)
         try:
-            found = json.loads(zlib.decompress(file.read_bytes()))
+            found = json.loads(zlib.decompress(read_regular(file)))
             if found["digest"] != digest:
                 return None
             if "error" in found:

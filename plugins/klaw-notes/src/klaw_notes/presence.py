@@ -24,6 +24,7 @@ from klaw_core import (
     Metadata,
     SearchEvent,
     SearchResult,
+    read_regular,
 )
 from klaw_core.values.collections import MEMORY
 
@@ -72,7 +73,7 @@ class PresenceExtension(AttachedExtension, ListeningExtension):
     def _listed(self, collections: Sequence[str]) -> Listed:
         """Return the workspaces in some collections, by name; none if the list cannot be read."""
         with suppress(OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
-            listed = json.loads((self.context.data_dir / _FILE_NAME).read_text("utf-8"))
+            listed = json.loads(read_regular(self.context.data_dir / _FILE_NAME))
             wanted = (
                 (name, entry) for name, entry in listed.items() if entry.get("collection", "memory") in collections
             )

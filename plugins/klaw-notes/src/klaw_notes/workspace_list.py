@@ -25,6 +25,7 @@ from klaw_core import (
     WorkspaceError,
     locked,
     quoted,
+    read_regular,
     write_atomically,
 )
 from klaw_core.values.metadata import TRUST_CLASSES
@@ -116,7 +117,7 @@ class Workspaces:
     def all(self) -> dict[str, Workspace]:
         """Return every workspace by name. Raise StoreCorruptError if the file is invalid, StoreError."""
         try:
-            entries = json.loads(self.file.read_text("utf-8"))
+            entries = json.loads(read_regular(self.file))
             found = {name: parse_workspace(name, entry) for name, entry in entries.items()}
         except FileNotFoundError:
             return {}

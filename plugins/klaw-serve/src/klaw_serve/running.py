@@ -11,7 +11,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from klaw_core import Descriptor, FileLock, StoreLockedError, StoreReadOnlyError, require_own_link, write_atomically
+from klaw_core import (
+    Descriptor,
+    FileLock,
+    StoreLockedError,
+    StoreReadOnlyError,
+    read_regular,
+    require_own_link,
+    write_atomically,
+)
 
 LOCK = "serve.lock"
 SOCKET = "serve.sock"
@@ -52,7 +60,7 @@ def _is_held_here(data_dir: Path) -> bool:
 def read_rendezvous(data_dir: Path) -> dict[str, Any] | None:
     """Return the content of ``server.json``; None if there is no valid file."""
     try:
-        found = json.loads((data_dir / RENDEZVOUS).read_text("utf-8"))
+        found = json.loads(read_regular(data_dir / RENDEZVOUS))
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) and {"url", "pid"} <= found.keys() else None

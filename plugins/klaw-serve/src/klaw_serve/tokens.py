@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_core import StoreReadOnlyError, locked, own_directory, write_atomically
+from klaw_core import StoreReadOnlyError, locked, own_directory, read_regular, write_atomically
 from klaw_journals.trust import Trust
 
 FILE = "serve.token"
@@ -44,9 +44,8 @@ class Tokens:
         """Return a token; empty if there is none. Raise StoreReadOnlyError if others can read its file."""
         file = self.file(agent)
         try:
-            with file.open("rb") as opened:
-                mode = file.stat().st_mode
-                text = opened.read(_MAX_FILE_BYTES).decode("ascii", "replace").strip()
+            mode = file.stat().st_mode
+            text = read_regular(file)[:_MAX_FILE_BYTES].decode("ascii", "replace").strip()
         except FileNotFoundError:
             return ""
         except OSError as error:

@@ -15,7 +15,7 @@ from typing import Self
 import msgspec
 from attrs import define, evolve, field, frozen
 
-from klaw_core import Document, Entry, Located, SkippedEntry, Source, WorkspaceError
+from klaw_core import Document, Entry, Located, SkippedEntry, Source, WorkspaceError, read_regular
 from klaw_sessions.agent import Message, WorkingDirectory
 from klaw_sessions.content import Content
 from klaw_sessions.options import SessionOptions
@@ -187,7 +187,7 @@ class SessionSource(Source, Located):
 
 def read_json(file: Path) -> object:
     """Return the value in a file. Raise OSError, ValueError."""
-    return json.loads(file.read_text("utf-8"))
+    return json.loads(read_regular(file))
 
 
 def version_of(file: Path) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from klaw_core import Descriptor, KlawError, require_own_link, write_atomically
+from klaw_core import Descriptor, KlawError, read_regular, require_own_link, write_atomically
 from klaw_redaction import Redactor
 
 _MAX_BYTES = 64 * 1024
@@ -44,7 +44,7 @@ class FailureLog:
         line = f"{format_ts(datetime.now(UTC))} {hook}: {reason[:1000]}\n"
         with suppress(OSError, KlawError):
             if self.path.exists() and self.path.stat().st_size > _MAX_BYTES:
-                newest = self.path.read_text("utf-8", "replace")[-_MAX_BYTES // 2 :]
+                newest = read_regular(self.path).decode("utf-8", "replace")[-_MAX_BYTES // 2 :]
                 write_atomically(self.path, newest.partition("\n")[2])
             require_own_link(self.path)
             with Descriptor(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as descriptor:
@@ -59,7 +59,7 @@ class FailureLog:
         from klaw_journals import parse_ts
 
         try:
-            lines = self.path.read_text("utf-8", "replace").splitlines()
+            lines = read_regular(self.path).decode("utf-8", "replace").splitlines()
         except OSError:
             return []
         found = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from attrs import frozen
 
-from klaw_core import KlawError, write_atomically
+from klaw_core import KlawError, read_regular, write_atomically
 from klaw_core.cli.kit import NotServedError
 from klaw_tools.frames import framed
 
@@ -59,7 +59,7 @@ class ShownSources:
     def read(self, session: str) -> list[str]:
         """Return the sources that a session was shown, oldest first."""
         try:
-            found = json.loads(self._file(session).read_text("utf-8"))
+            found = json.loads(read_regular(self._file(session)))
         except (OSError, ValueError):
             return []
         return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []

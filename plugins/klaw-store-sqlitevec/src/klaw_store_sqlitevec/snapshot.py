@@ -109,7 +109,7 @@ class SqliteSnapshot:
 
     def manifest(self, collection: str, origin: str, /) -> Mapping[str, DocumentRecord]:
         """Return the indexed documents of one origin, by path."""
-        from klaw_core import RecordedDocuments
+        from klaw_core.values.documents import RecordedDocuments
 
         rows: Iterator[Any] = self.resource.execute(
             f"SELECT path, content_hash, created_at, {_SEEN} FROM documents "

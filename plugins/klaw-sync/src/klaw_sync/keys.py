@@ -12,7 +12,7 @@ from typing import Self
 
 from attrs import evolve, field, frozen
 
-from klaw_core import RecordError, StoreError, write_atomically
+from klaw_core import RecordError, StoreError, read_regular, write_atomically
 from klaw_sync.errors import SegmentError
 
 _PREFIX = "klaw1-"
@@ -86,7 +86,7 @@ class MemoryKey:
     def load(cls, path: Path) -> Self | None:
         """Return the key in a file; None if there is none. Raise RecordError if it is damaged, StoreError."""
         try:
-            memory, key, *newer = path.read_text("ascii").split()
+            memory, key, *newer = read_regular(path).decode("ascii").split()
             return cls(memory, bytes.fromhex(key), tuple(map(bytes.fromhex, newer)))
         except FileNotFoundError:
             return None

@@ -11,7 +11,7 @@ from typing import Any
 
 from attrs import asdict, evolve, field, frozen
 
-from klaw_core import Hold, KlawError, StoreLockedError, locked, own_directory, write_atomically
+from klaw_core import Hold, KlawError, StoreLockedError, locked, own_directory, read_regular, write_atomically
 from klaw_watch.background import BackgroundRun
 
 
@@ -95,7 +95,7 @@ class WatchDirectory:
     def read(self) -> WatchState | None:
         """Return the state of the last watcher; None if it is missing or invalid."""
         try:
-            found: Any = json.loads((self.path / "state.json").read_text("utf-8"))
+            found: Any = json.loads(read_regular(self.path / "state.json"))
             return WatchState(**{**found, "runs": _runs(found["runs"])})
         except (OSError, ValueError, TypeError, AttributeError, KeyError):
             return None
@@ -103,7 +103,7 @@ class WatchDirectory:
     def other_runs(self) -> Mapping[str, LastRun]:
         """Return the last runs that no watcher made: before a search, and forced ones."""
         try:
-            return _runs(json.loads((self.path / "elsewhere.json").read_text("utf-8")))
+            return _runs(json.loads(read_regular(self.path / "elsewhere.json")))
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
 

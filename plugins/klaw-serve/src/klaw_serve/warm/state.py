@@ -14,7 +14,7 @@ from pathlib import Path
 
 from attrs import asdict, frozen
 
-from klaw_core import FileLock, StoreLockedError, StoreReadOnlyError, require_own_link, write_atomically
+from klaw_core import FileLock, StoreLockedError, StoreReadOnlyError, read_regular, require_own_link, write_atomically
 from klaw_core.cli.kit import HELPER_SOCKET, connect
 from klaw_serve.running import SOCKET, only_server, read_rendezvous
 
@@ -82,7 +82,7 @@ class HelperFiles:
         """Return what the last helper has said; None if there is no valid file."""
         try:
             require_own_link(self.state)
-            found = json.loads(self.state.read_text("utf-8"))
+            found = json.loads(read_regular(self.state))
             return HelperState(**found)
         except (OSError, ValueError, TypeError):
             return None
