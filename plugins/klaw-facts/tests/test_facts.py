@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from klaw_core import LanguageModelError, QueryError, RecordError
+from klaw_core import LanguageModelError, NotFoundError, QueryError, RecordError
 from klaw_facts import Facts, FactsOptions, MemoryFactStore, inject
 from klaw_facts.fold import fold
 from klaw_facts.gate import declines
@@ -370,6 +370,19 @@ def test_an_import_changes_no_fact_that_it_does_not_contain(open_memory, tmp_pat
     before = facts.state()
     report = memory.import_(_export(tmp_path / "hostile.jsonl", hostile))
     assert (facts.state(), report.added, len(report.kept)) == (before, {}, 1)
+
+
+def test_without_a_run_to_undo_the_error_names_the_last_other_batch(open_memory):
+    facts = open_memory().extension(Facts)
+    first, second = (facts.remember(text) for text in ("Tea is best at five", "I live in Paris"))
+    for fact in (second, first):
+        with pytest.raises(NotFoundError, match="there is no run 'last' of klaw compress to undo") as caught:
+            facts.undo("last")
+        assert caught.value.hint == f"klaw facts undo {fact.batch} reverses the last other batch"
+        facts.undo(fact.batch)
+    with pytest.raises(NotFoundError) as caught:
+        facts.undo("last")
+    assert caught.value.hint == "klaw compress --list"
 
 
 def test_an_import_of_an_edited_export_adds_its_changes(open_memory, tmp_path):

@@ -113,7 +113,12 @@ def batches_of(journal: FactsJournal, name: str) -> tuple[str, list[str]]:
     known = [run for run in runs(journal) if not run.is_undone]
     found = known[-1:] if name == "last" else [run for run in known if run.id.startswith(name)]
     if len(found) != 1:
-        raise NotFoundError(f"there is no run {name!r} to undo", hint="klaw compress --list")
+        lines = journal.operations()
+        undone = {line["batch"] for line in lines if line["op"] == "undo"}
+        batches = [line["batch"] for line in lines if line.get("batch") and line["batch"] not in undone]
+        others = name == "last" and batches
+        hint = f"klaw facts undo {batches[-1]} reverses the last other batch" if others else "klaw compress --list"
+        raise NotFoundError(f"there is no run {name!r} of klaw compress to undo", hint=hint)
     own = (line["batch"] for line in journal.operations() if _run_of(line) == found[0].id and line["op"] != "undo")
     return found[0].id, list(dict.fromkeys(own))
 
