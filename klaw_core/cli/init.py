@@ -88,11 +88,11 @@ def _make_project_memory(file: Path) -> Path:
     directory = Path.cwd().resolve() / PROJECT_MEMORY
     if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
         raise ConfigError([f"{directory} is not a directory"], hint="move it away, then `klaw init --here`")
-    list_directory(file, "project_memories", directory.parent)
     ignore = directory / ".gitignore"
-    make_private_directory(directory)
+    make_private_directory(directory)  # first: what is listed must exist
     if not ignore.exists():
         write_atomically(ignore, "# The memory in this directory is private.\n*\n")
+    list_directory(file, "project_memories", directory.parent)
     return directory
 
 

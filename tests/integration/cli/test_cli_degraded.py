@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from klaw_core import StoreReadOnlyError
+from klaw_core.files import atomic
+
 TYPO = """\
 [memory.embedding]
 type = "olama"
@@ -150,6 +153,21 @@ class TestProjectMemory:
         assert "is not used" in before.stderr
         assert klaw("init", "--here").exit_code == 0
         assert "Mallory" in klaw("core", "get").stdout
+
+    def test_what_cannot_be_made_is_not_listed(self, klaw, user_home, monkeypatch):
+        make = atomic.make_private_directory
+
+        def refuse(path):
+            if path.name == ".klaw":
+                raise StoreReadOnlyError(f"{path} cannot be created")
+            make(path)
+
+        (user_home / "project").mkdir()
+        monkeypatch.chdir(user_home / "project")
+        before = (user_home / "config" / "klaw" / "config.toml").read_bytes()
+        monkeypatch.setattr(atomic, "make_private_directory", refuse)
+        assert klaw("init", "--here").exit_code == 1
+        assert (user_home / "config" / "klaw" / "config.toml").read_bytes() == before
 
     def test_a_link_is_rejected(self, klaw, user_home, monkeypatch):
         (user_home / "elsewhere").mkdir()
