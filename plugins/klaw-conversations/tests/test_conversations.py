@@ -12,7 +12,8 @@ from attrs import evolve
 from klaw_conversations.history import HistoryStore
 from klaw_conversations.journal import Journal, JournalEntry
 from klaw_conversations.row_sync import RowSync
-from klaw_core import Filters, NotFoundError, StoreFullError, StoreLockedError
+from klaw_conversations.row_values import SyncReport
+from klaw_core import Filters, NotFoundError, StoreError, StoreFullError, StoreLockedError
 from klaw_core.embedding.run import PROBE
 from klaw_core.errors import RecordError
 from klaw_journals.chats import Chat
@@ -194,6 +195,16 @@ class TestRows:
             assert caplog.text.count("`klaw index`") == (0 if error is StoreLockedError else 2)
             memory.index()
             assert [row.content for row in rows_of(memory)] == ["message number 1"]
+
+    def test_what_could_not_be_removed_on_the_way_is_named(self, make_home, monkeypatch, caplog):
+        report = SyncReport(failures=(StoreError("the chunks of a day stay"),))
+        with make_home("sqlite").open() as memory:
+            for name in ("sync_file", "sync_summaries"):
+                monkeypatch.setattr(RowSync, name, lambda *_arguments: report)
+            memory.conversations.append(said(1))
+            assert caplog.text.count(f"removed from {CHAT.name} may be left: the chunks of a day stay") == 1
+            memory.conversations.add_summary(CHAT, "one message")
+        assert caplog.text.count("the chunks of a day stay") == 2
 
 
 def rows_of(memory, chat=CHAT):

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
+from functools import partial
 from shlex import quote
 from typing import Any
 
@@ -92,8 +93,7 @@ class Conversations:
             self._check_names(Chat.of(message.meta), message.id)
         entries = self.journal.append_entries(given)
         for chat, day in dict.fromkeys((entry.file.chat, entry.file.day) for entry in entries):
-            with self._later(chat):
-                self.row_sync.sync_file(chat, day)
+            self._mirror(chat, partial(self.row_sync.sync_file, chat, day))
         written = tuple(
             self._named(entry) if message.id else entry.message for message, entry in zip(given, entries, strict=True)
         )
@@ -119,6 +119,12 @@ class Conversations:
             named = self.journal.with_names(entry.file.chat, [entry], self.row_sync.names.find_first)
         (line,) = named
         return line.message if isinstance(line, JournalEntry) else entry.message
+
+    def _mirror(self, chat: Chat, sync: Callable[[], SyncReport]) -> None:
+        """Update rows. A warning names each failure to remove what had left the files, which no later run repeats."""
+        with self._later(chat):
+            for failure in sync().failures:
+                _LOG.warning("text that was removed from %s may be left: %s", self._shown(chat), failure)
 
     @contextmanager
     def _later(self, chat: Chat) -> Iterator[None]:
@@ -185,8 +191,7 @@ class Conversations:
         moment = created_at or datetime.now(UTC)
         summary = files.summary(chat, content, moment, from_message_id, to_message_id)
         files.append(chat, summary)
-        with self._later(chat):
-            self.row_sync.sync_summaries(chat)
+        self._mirror(chat, partial(self.row_sync.sync_summaries, chat))
         return summary
 
     def summaries(self, chat: Chat) -> tuple[Summary, ...]:
