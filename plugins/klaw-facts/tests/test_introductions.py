@@ -60,7 +60,7 @@ STATED = {
     "Мы обновились до Django 5.1": ("version:django", "5.1"),
     "我们升级到Postgres 17了": ("version:postgres", "17"),
     "I got a job at Siemens": ("employer", "Siemens"),
-    "I just landed a new job at Blue Ridge": ("employer", "Blue Ridge"),
+    "I just landed a new job at Siemens Energy": ("employer", "Siemens Energy"),
 }
 NOT_STATED = """
 I'm tired

@@ -46,10 +46,10 @@ OPENERS = (
 )
 PLAIN = {
     "home": ("I live in Graz", "I moved to Graz", "I currently live in Graz", "My wife and I moved to Graz"),
-    "employer": ("I work at Grazer", "I started working for Grazer"),
-    "name": ("My name is Graz", "Please call me Graz"),
+    "employer": ("I work at Siemens", "I started working for Siemens"),
+    "name": ("My name is Greta", "Please call me Greta"),
 }
-VALUES = {"home": "Graz", "employer": "Grazer", "name": "Graz"}
+VALUES = {"home": "Graz", "employer": "Siemens", "name": "Greta"}
 TAILS = {
     "home": (
         "",

@@ -7,6 +7,11 @@ the zodiac, places that are more common.
 
 from __future__ import annotations
 
+from functools import cache
+
+from klaw_facts.extracting.known import parts_of, without_accents
+from klaw_words.lazy_patterns import lazy_pattern
+
 _GIVEN = """
 Aaron Abby Abdul Abigail Ada Adam Adrian Adriana Agnes Ahmed Aidan Aisha Akira Alan Albert Alejandra Alejandro
 Alessandro Alex Alexander Alexandra Alexandria Alexei Alexis Alfred Ali Alice Alicia Alina Alison Allison Alyssa Amanda
@@ -77,3 +82,49 @@ def _any_of(names: str) -> str:
 ENGLISH = rf"(?:{_any_of(_GIVEN)})(?!\w)(?:[ -](?:(?:de|van|von|der|la) )?[A-Z][a-z’'-]+){{0,2}}"
 RUSSIAN = rf"(?:{_any_of(_RUSSIAN)})(?!\w)(?: [А-ЯЁ][а-яё]+){{0,2}}"
 CHINESE = rf"[{_SURNAMES}][{_GIVEN_CHARACTERS}]{{1,2}}"
+_CHINESE = lazy_pattern(r"[一-鿿]")
+# What may follow a given name in a sentence and is no surname.
+_NO_SURNAMES = frozenset(
+    [
+        *(
+            "and",
+            "as",
+            "but",
+            "if",
+            "is",
+            "isnt",
+            "let",
+            "lets",
+            "lol",
+            "maybe",
+            "never",
+            "no",
+            "none",
+            "nor",
+            "not",
+            "now",
+        ),
+        *("only", "or", "please", "so", "than", "then", "today", "too", "was", "wrong", "yet"),
+    ]
+)
+
+
+def is_given(name: str) -> bool:
+    """Return whether a word is a known given name, in Latin or Russian letters."""
+    return without_accents(name) in _given()
+
+
+def is_name(value: str) -> bool:
+    """Return whether a value is a name of a person: a known given name, and perhaps surnames."""
+    if _CHINESE.search(value):
+        return True  # the form is one of a common surname and a given name
+    first, *others = value.split()
+    return (is_given(first) or is_given(first.partition("-")[0])) and not any(
+        (len(word) > 1 and word.isupper()) or word.replace("’", "").replace("'", "").casefold() in _NO_SURNAMES
+        for word in others
+    )
+
+
+@cache
+def _given() -> frozenset[str]:
+    return frozenset(name for part in parts_of("given_names.txt") for name in part)

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from attrs import evolve, frozen
 
 from klaw_facts.extracting import names, plain
+from klaw_facts.extracting.organisations import is_organisation
 from klaw_facts.extracting.places import is_place
 from klaw_facts.extracting.sentences import Sentence, sentences
 from klaw_facts.values import normalised
@@ -139,7 +140,7 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "employer",
         "state",
-        rf"{_I}{_ADVERB} (?:work|working) (?:at|for) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?(?: in {_CAPITALS})?",
+        rf"{_I}{_ADVERB} (?:work|working) (?:at|for) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?(?: in (?P<where>{_CAPITALS}))?",
         ("work",),
     ),
     (
@@ -379,6 +380,7 @@ CONNECTION = lazy_pattern(
     r"\s*[,;，；、]?\s+(?:and|but|so|и|а|но)\s+|\s*[,;:!]\s+|\s*[，；、]\s*(?:而且|并且)?|而且|并且", re.IGNORECASE
 )
 _ITEM = lazy_pattern(r"\s*(?:[-•]\s+)?")
+_OTHER_LETTERS = lazy_pattern(r"[а-яё一-鿿]", re.IGNORECASE)
 _PROGRAM = lazy_pattern(r"^(?: {4}|\t)", re.MULTILINE)
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 _MAX_CHARACTERS = 600
@@ -520,20 +522,29 @@ def _stated_by(match: re.Match[str], slot: str, kind: str, time: str) -> Stated 
     groups = match.groupdict()
     value = (groups.get("value") or groups["value2"]).strip(" ,.«»")
     topic = normalised(groups.get("topic") or "").strip(" -:") or "main"
-    if not _is_plausible(slot, value, groups.get("where")) or (slot.endswith(":") and topic in _POINTERS):
+    if not _is_plausible(slot, value, groups.get("where"), match[0]) or (slot.endswith(":") and topic in _POINTERS):
         return None
     name = f"{slot}{topic}" if slot.endswith(":") else slot
     time = time or groups.get("time") or groups.get("before") or ""
     return Stated(name, value, *match.span(), match[0], time, kind.endswith("event"), kind.endswith("plan"))
 
 
-def _is_plausible(slot: str, value: str, where: str | None) -> bool:
-    """Return whether a value has the form of one of its slot: a home is a known place, an employer none, a date a day."""
+def _is_plausible(slot: str, value: str, where: str | None, said: str) -> bool:
+    """Return whether a value is known to be one of its slot, or says so: a home is a known place, a date is a day."""
     if slot == "home":
         return is_place(value)
+    if slot == "name":
+        return names.is_name(value)
     if slot in {"birthday", "deadline:"}:
         return resolve(value, _ANY_DAY) is not None
-    return slot != "employer" or (not is_place(value) and (where is None or is_place(where)))
+    return slot != "employer" or (_is_employer(value, said) and (where is None or is_place(where)))
+
+
+def _is_employer(value: str, said: str) -> bool:
+    """Return whether a value is a known organisation; in Russian and Chinese one also works "in" a program."""
+    if not value.isascii() and _OTHER_LETTERS.search(value):  # as their forms have it
+        return not is_place(value)
+    return is_organisation(value, may_be_program=_OTHER_LETTERS.search(said) is not None)
 
 
 @cache

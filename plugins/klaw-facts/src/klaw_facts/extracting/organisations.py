@@ -1,0 +1,55 @@
+"""Known employers, and names that say by themselves what they are: "Acme Ltd", "the University of Oslo"."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from klaw_facts.extracting.known import parts_of, without_accents
+from klaw_words.lazy_patterns import lazy_pattern
+
+# Legal forms, of https://en.wikipedia.org/wiki/List_of_legal_entity_types_by_country.
+_LEGAL = lazy_pattern(
+    r"(?:,? (?:inc|incorporated|ltd|limited|llc|llp|gmbh|ag|se|plc|corp|corporation|kgaa|n\.v|s\.a|s\.p\.a|spa|sarl|nv"
+    r"|bv|oyj|asa|& co|and co|& co\. kg)\.?)+$"
+)
+_INSTITUTION = lazy_pattern(
+    r"university of .+|.+ (?:university|university hospital|institute of technology|medical cent(?:er|re)"
+    r"|general hospital)|max planck institute.*|fraunhofer .+|ministry of .+|city of .+"
+)
+# Programs in which people work, too: "Я работаю в Zoom".
+_PROGRAMS = frozenset(
+    [
+        *("1password", "adobe", "autodesk", "dropbox", "elastic", "facebook", "figma", "github", "gitlab", "instagram"),
+        *(
+            "linkedin",
+            "mongodb",
+            "oracle",
+            "salesforce",
+            "sap",
+            "sas",
+            "shopify",
+            "slack",
+            "snowflake",
+            "square",
+            "tiktok",
+        ),
+        *("twitter", "youtube", "zoom"),
+    ]
+)
+
+
+def is_organisation(name: str, *, may_be_program: bool = False) -> bool:
+    """Return whether a name is one of a known organisation, or says what it is.
+
+    ``may_be_program``: the sentence may also tell of a program of this name; then it is none.
+    """
+    key = without_accents(name).casefold().removeprefix("the ")
+    short = _LEGAL.sub("", key)
+    if may_be_program and key in _PROGRAMS:
+        return False
+    return short in _known() or short != key or _INSTITUTION.fullmatch(key) is not None
+
+
+@cache
+def _known() -> frozenset[str]:
+    return frozenset(name.casefold() for part in parts_of("organisations.txt", ";") for name in part)
