@@ -427,6 +427,21 @@ def test_a_machine_knows_which_messages_another_one_reads_for_facts(world):
         assert [value["id"] for value in values if is_foreign("conversations", "telegram_1", value)] == foreign
 
 
+def test_core_memory_has_one_order_on_all_machines(world):
+    one, other, _folder = world
+    for sync, keys in ((one, ("name", "city", "zoo")), (other, ("drink", "zebra"))):
+        for key in keys:
+            core(sync).update("user", key, key)
+            core(sync).update("agent", key, key)
+    meet(*world)
+    core(other).update("user", "apples", "red")
+    meet(*world)
+    meet(*world)
+    files = [(sync.root / "core_memory.json").read_text() for sync in (one, other)]
+    assert files[0] == files[1]
+    assert list(core(one).get().user) == ["apples", "city", "drink", "name", "zebra", "zoo"]
+
+
 @pytest.mark.promise("Y30")
 @pytest.mark.parametrize("how", ["deleted", "damaged"])
 def test_the_state_is_made_again_after_it_was_lost(world, how):

@@ -82,7 +82,8 @@ class Desk:
                 for section in _SECTIONS
                 for key, value in _section(table, section).items()
             ]
-            wanted = [dict(body) for body in change(list(held))]
+            # One order on all machines: it is that of the keys in a context, which a provider of models caches.
+            wanted = sorted(map(dict, change(list(held))), key=_rank)
             past = table.get(_HISTORY)
             left = [each for each in past if not is_forgotten(each)] if isinstance(past, list) else past
             if wanted == held and left == past:
@@ -104,6 +105,10 @@ class Desk:
                 text.remove_copies()
             text.replace(json.dumps(table, ensure_ascii=False, indent=2) + "\n")
         return True
+
+
+def _rank(body: Body) -> tuple[bool, str]:
+    return body["section"] != _SECTIONS[0], body["key"]
 
 
 def _require_objects(table: Mapping[str, Any]) -> None:
