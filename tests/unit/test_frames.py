@@ -143,6 +143,42 @@ def test_nothing_in_a_frame_closes_or_opens_it(closing):
     assert len(re.findall(r"<[\s/\\]*memory", seen)) == 2
 
 
+@pytest.mark.promise("S10")
+@pytest.mark.parametrize("bracket", ["<", "\uff1c", "\u2039", "\u3008"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "klaw\u2011memory",
+        "klaw\u2013memory",
+        "klaw\u2212memory",
+        "klaw_memory",
+        "klaw memory",
+        "klawmemory",
+        "\uff4blaw-memory",
+        "\uff2b\uff2c\uff21\uff37\uff0dMEMORY",
+        "\U0001d424law-memory",
+        "kla\u0308w-me\u0301mory",
+        "\u043al\u0430w-m\u0435m\u043er\u0443",
+        "KLAW-MEM\u039fRY",
+        "k1aw-mem0ry",
+    ],
+)
+def test_a_tag_in_letters_that_look_alike_is_one(bracket, name):
+    assert defused("klaw-memory", f"a {bracket}/{name}> b") == f"a (/{name}> b"
+
+
+def test_work_for_brackets_grows_with_the_text():
+    for text in ("<k" * 50_000, "<" + "k " * 50_000, "<" + " " * 100_000, "<k" + "-" * 100_000):
+        assert defused("klaw-memory", text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["<klaw>", "<klaw-core>", "x < klaw", "<- klaw-memory", "<5 klaw-memory", "\u2039clay\u203a"]
+)
+def test_what_is_no_tag_stays(text):
+    assert defused("klaw-memory", text) == text
+
+
 @given(_texts)
 def test_law_other_tags_and_signs_stay_in_a_frame(text):
     assert framed("memory", "a < b, <b>bold</b>, <!-- x -->") == "<memory>\na < b, <b>bold</b>, <!-- x -->\n</memory>"

@@ -7,11 +7,31 @@ frame around it, or contain characters that a reader does not see.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+import unicodedata
 
 from klaw_core.cli.neutral import INVISIBLE, visible
 
-_UNSEEN = rf"[\s{INVISIBLE}]"
+# Signs of smaller, and brackets that look like one.
+_BRACKETS = "<\uff1c\ufe64\u2039\u2329\u27e8\u3008\u276e\u02c2\u1438\u227a"
+_BRACKET = re.compile(f"[{_BRACKETS}]")
+# What may stand between a bracket and its tag.
+_LEAD = re.compile(rf"[\s{INVISIBLE}/\uff0f\u2044\u2215\u29f8\\]")
+# Letters of other alphabets, and digits, that look like a letter of a tag.
+_ALIKE = {
+    "a": "\u0430\u03b1\u0251",
+    "c": "\u0441\u03f2",
+    "e": "\u0435\u03b5\u0454\u212e3",
+    "k": "\u03ba\u043a",
+    "l": "\u04cf\u0456\u03b91",
+    "m": "\u043c",
+    "o": "\u043e\u03bf\u03c30",
+    "r": "\u0433",
+    "s": "\u0455",
+    "u": "\u03c5\u057d",
+    "w": "\u0461\u03c9\u051d",
+    "y": "\u0443\u03b3",
+}
+_PLAIN = str.maketrans({other: letter for letter, others in _ALIKE.items() for other in others})
 
 
 def one_line(text: str) -> str:
@@ -35,11 +55,21 @@ def framed(tag: str, text: str) -> str:
 
 def defused(tag: str, text: str) -> str:
     """Return a text that stands beside such a pair of tags, in which nothing opens or closes one."""
-    return _tag(tag).sub("(", visible(text))
+    seen = visible(text)
+    return _BRACKET.sub(lambda found: "(" if _is_tag(tag, seen, found.end()) else found[0], seen)
 
 
-@lru_cache
-def _tag(name: str) -> re.Pattern[str]:
-    """Return the pattern of the start of a tag: with characters that are not seen, and other forms of the bracket."""
-    letters = rf"{_UNSEEN}*".join(map(re.escape, name))
-    return re.compile(rf"[<\uff1c\ufe64](?=(?:{_UNSEEN}|[/\uff0f\\])*{letters})", re.IGNORECASE)
+def _is_tag(name: str, text: str, at: int) -> bool:
+    """Return whether a reader sees the name of a tag here, in letters of whatever form and alphabet.
+
+    What is between the letters, such as a dash of another kind, does not count.
+    """
+    letters, spelled = "".join(filter(str.isalnum, name)), ""
+    while at < len(text) and text[at] not in _BRACKETS and letters.startswith(spelled) and spelled != letters:
+        plain = unicodedata.normalize("NFKD", text[at]).lower().translate(_PLAIN)
+        found = "".join(filter(str.isalnum, plain))
+        if not spelled and not found and not _LEAD.match(text[at]):
+            return False
+        spelled += found
+        at += 1
+    return spelled.startswith(letters)
