@@ -43,9 +43,20 @@ def parse_moment(value: str, now: datetime, *, day: Literal["begin", "last", "fi
     return datetime.combine(end, time(), UTC) + (_DAY - timedelta(milliseconds=1))
 
 
+def by_the_clock(moment: datetime) -> datetime:
+    """Return a moment in the zone of the reader's clock; in UTC if that zone is none, such as one of 26 hours.
+
+    A moment without a zone is one of that clock.
+    """
+    try:
+        return moment.astimezone()
+    except (OverflowError, ValueError):
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
 def _parsed(text: str, now: datetime) -> datetime | tuple[date, date]:
     """Return a moment in UTC, or the first and the last day of a period."""
-    today = now.astimezone().date()
+    today = by_the_clock(now).date()
     monday, before = today - _DAY * today.weekday(), today.replace(day=1) - _DAY
     named = {
         "today": (today, today),
@@ -64,7 +75,7 @@ def _parsed(text: str, now: datetime) -> datetime | tuple[date, date]:
     if month := _MONTH.fullmatch(text):
         return _period(int(month[1]), int(month[2]) if month[2] else None)
     moment = datetime.fromisoformat(text.upper())
-    return moment.astimezone(UTC) if ":" in text or "t" in text else (moment.date(), moment.date())
+    return by_the_clock(moment).astimezone(UTC) if ":" in text or "t" in text else (moment.date(), moment.date())
 
 
 def _period(year: int, month: int | None = None) -> tuple[date, date]:

@@ -122,6 +122,16 @@ def test_a_time_without_a_zone_is_that_of_the_clock(clock_of, zone, hours):
     assert parse_moment("2026-02-24T12:00Z", ELSEWHERE) == noon
 
 
+@pytest.mark.parametrize("zone", ["<+26>-26", "<-26>+26", "<+24>-24"])
+def test_a_clock_whose_zone_is_none_is_in_utc(clock_of, zone):
+    clock_of("UTC")
+    texts = ("2026-02", "2026-02-24", "2026-02-24T12:00", "7d", "yesterday", "last month")
+    days = ("begin", "last", "first", "end")
+    expected = [parse_moment(text, ELSEWHERE, day=day) for text in texts for day in days]
+    clock_of(zone)
+    assert [parse_moment(text, ELSEWHERE, day=day) for text in texts for day in days] == expected
+
+
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "UTC", "America/New_York"])
 def test_the_first_and_the_last_day_of_the_calendar_are_days(clock_of, zone):
     clock_of(zone)
