@@ -142,6 +142,12 @@ class Redactor:
             return value if self.text(number) != number or self.beside(name, number) == number else REDACTED
         if isinstance(value, list | tuple):
             return type(value)(self._under(name, item) for item in self.value(value))
+        if isinstance(value, Mapping):
+            holds = _compiled_hint(forms.HOLDS)
+            return {
+                key: self._under(name, item) if holds.fullmatch(key) and not isinstance(item, Mapping) else item
+                for key, item in self.metadata(value).items()
+            }
         return self.value(value)
 
     def value(self, value: Any) -> Any:

@@ -41,10 +41,15 @@ _PRIVATE_KEY = (
     rf"(?:(?:{_BREAK}[A-Za-z0-9+/_-]{{24,}}+={{0,2}})++"
     r"(?:(?:\r?\n|\\{1,4}[nr])[ \t>]{0,4}[A-Za-z0-9+/]{1,24}={0,2}(?!\S))?)?)"
 )
-# Numbers of payment cards, by the ranges of ISO/IEC 7812. Their last digit is a checksum.
+# Numbers of payment cards, by the ranges of ISO/IEC 7812. Their last digit is a checksum. Signs that rarely stand in
+# them are the same between all groups; a line ends once, and neither before nor after it is another row of numbers.
+_GAP = r"([ \t\u00a0]{2}|[.\u00a0\u2010-\u2015])"
+_END_OF_LINE = r"[ \t]?\r?\n[ \t>]{0,4}"
 CARD = (
     r"(?<![\w.,:/-])(?:(?:4\d{3}|5[1-5]\d\d|2(?:2[2-9]\d|[3-6]\d\d|7[01]\d|720|20[0-4])|6(?:011|4[4-9]\d|5\d\d|2\d\d)|35\d\d)"
-    r"(?:[ -]?\d{4}){3}|3[47]\d\d[ -]?\d{6}[ -]?\d{5})(?![\w-]|[.,]\d)"
+    rf"(?:(?:[ -]?\d{{4}}){{3}}|{_GAP}\d{{4}}(?:\1\d{{4}}){{2}}(?!\1?\d)"
+    rf"|(?<!\d\s\d{{4}})(?:[ -]\d{{4}}){{0,2}}{_END_OF_LINE}(?:\d{{4}}[ -]){{0,2}}\d{{4}}(?!\s\d))"
+    rf"|3[47]\d\d(?:[ -]?\d{{6}}[ -]?\d{{5}}|{_GAP}\d{{6}}\2\d{{5}}))(?![\w-]|[.,]\d)"
 )
 
 
@@ -72,15 +77,20 @@ _REFERENCE = (
 _VALUE = rf"(?!(?:{_OTHER_WORDS})(?![\w!@#$%^&*-]))(?!{_REFERENCE})(?!\\u(?:ff1a|662f))"
 _LAST = r"[^\s\"'`.,;:!?)\]}>，。；！？、）」』]"  # a character other than punctuation after a value
 _ESCAPE = r"\\(?!u[0-9A-Fa-f]{4})"  # a backslash that is not the beginning of a letter
-_QUOTES = rf"(?:[\"'`*\]]|{_ESCAPE}){{0,4}}[ \t\u00a0]{{0,4}}"  # after a name
-_MARKS = rf"(?:\*|{_ESCAPE}){{0,3}}"
+_QUOTES = rf"(?:[\"'`*\]_~]|{_ESCAPE}){{0,4}}[ \t\u00a0]{{0,4}}"  # after a name
+_MARKS = rf"(?:[*_~]|{_ESCAPE}){{0,3}}"
 _EQUALS = rf"{_QUOTES}(?:[:=：＝]|=>|:=|\\uff1a){_MARKS}[ \t\u00a0]{{0,4}}\n?[ \t]{{0,4}}{_MARKS}"
 # A hyphen that touches both words makes one word of them: "api-key-rotation-2026.md" is a name.
 _IS = (
-    rf"(?!(?<=[A-Za-z])\w)(?![-/?#]\w){_QUOTES}"
+    rf"(?!(?<=[A-Za-z])(?!_{{1,3}}(?![^\W_]))\w)(?![-/?#]\w){_QUOTES}"
     r"(?:[=-]>|[:=：＝|→は—–是为為-]|\\uff1a|\\u662f|\\u2192|\b(?:is|was|are|ist|lautet|es|est|è|jest)\b(?: now)?|это)?"
     rf"{_MARKS}[ \t\u00a0]{{0,4}}(?:[*\"'`]|{_ESCAPE}){{0,3}}"
 )
+_SAYS = r"[ \t](?:is|was|ist|for|of|to|für|vom)[ \t]"
+# A value inside an object of JSON or YAML, of which the name is that of the secret.
+HOLDS = r"(?i:[$#_]?(?:value|val|plain(?:[_-]?text)?|raw|current|old|new|previous|secret|data))"
+_INSIDE = rf"(?:[{{\[]?\s{{0,12}}(?:[\"']|{_ESCAPE}){{0,3}}{HOLDS}(?:[\"']|{_ESCAPE}){{0,3}}[ \t]?[:=][ \t]?{_MARKS})?+"
+_HELD = rf"(?:[\"']?{HOLDS}[\"']?:[ \t]?[\"']?)?+"
 # JSON may have escapes instead of letters.
 _ESCAPED_PW_NAMES = _escaped("пароль", "Пароль", "contraseña", "Contraseña", "密码", "密碼", "口令")
 _ESCAPED_KEY_NAMES = _escaped("токен", "Токен", "секрет", "API-ключ", "API-Schlüssel", "密钥", "密鑰", "令牌")
@@ -98,7 +108,7 @@ _NOW = r"(?:[ \t](?:now|currently|jetzt|maintenant|ahora|теперь))?"
 _OPENS = r"[ \t]{1,4}(?:[*\"'`]|\\(?!u)){0,3}"  # what may stand in front of a value
 # "for the router is", "du wifi est": a few words without a pause, and a verb. Russian needs no verb.
 _OF_SOMETHING_IS = (
-    rf"(?:,?[ \t](?:(?:{_OF}|that|which|i|we|you)\b|d['’]\w{{1,30}})"
+    rf"(?:,?[ \t](?:(?:{_OF}|der|meiner|unserer|that|which|i|we|you)\b|d['’]\w{{1,30}})"
     rf"(?:[ \t](?!(?:{_BE})[ \t])[^\s:=：＝,;|]{{1,40}}+){{0,6}}+,?"
     rf"[ \t](?:{_BE}){_NOW}{_OPENS}"
     rf"|[ \t](?:от|для|к|на)(?:[ \t][а-яё-]{{1,30}}+){{1,2}}+{_OPENS})"
@@ -109,7 +119,7 @@ _CHANGED_TO = (
     rf"(?:to|en|à|a|por|на)|wurde[ \t]auf){_OPENS}"
 )
 _PASSWORD = (
-    rf"(?i){_PW_NAMES}{_WHOSE}{_EQUALS}(?:[\"'`]\K(?!(?:{_OTHER_WORDS})[\"'`\\])(?!{_REFERENCE})[^\"'`\n]{{3,200}}(?=[\"'`])"
+    rf"(?i){_PW_NAMES}{_WHOSE}{_EQUALS}{_INSIDE}(?:[\"'`]\K(?!(?:{_OTHER_WORDS})[\"'`\\])(?!{_REFERENCE})[^\"'`\n]{{3,200}}(?=[\"'`])"
     rf"|\K{_VALUE}[^\s\"'`，。；！？、）」』]{{3,}}{_LAST})"
 )
 # Without a colon, a value is recognised by letters and digits. It does not begin with the sign that separates it.
@@ -118,7 +128,8 @@ _SAID_VALUE = (
     rf"(?!(?:argon2|sha-?\d|md5|base64|pbkdf2|utf-?8|aes-?\d|1password|bcrypt|scrypt)\w{{0,8}}\b)[!-~]{{5,}}{_LAST}"
 )
 _SAID_PASSWORD = (
-    rf"(?i)(?:{_PW_NAMES}|(?<![^\W_])(?:pass|pw)(?=[ \t]?[:=]))(?:s are)?"
+    rf"(?i)(?:{_PW_NAMES}|(?<![^\W_])(?:pass|pw)(?=[*_~`\"']{{0,3}}[ \t]?[:=])"
+    rf"|(?<![^\W_])(?:pass(?=[ \t]is[ \t](?![\d.,:]+[a-z]{{0,3}}(?!\w))(?!\w+:/))|pw(?={_SAYS})))(?:s are)?"
     rf"(?:{_OF_SOMETHING_IS}|{_CHANGED_TO}|{_IS})\K{_SAID_VALUE}"
 )
 # "I set the password of the router to ...", "das Passwort auf ... geändert"
@@ -144,25 +155,41 @@ _CLIENT = (
     r"|(?<!\w)redis-cli(?:[ \t]+(?!-a[ \t])[^\s|;&]{1,60}+){0,8}?[ \t]+(?-i:-a)[ \t])"
     r"[\"']?\K(?![\d:.]+(?!\S))[^\s\"'$]{3,}"
 )
+_DOORS = r"door|gate|garage|garagen|alarm|unlock|lock[ -]?box|key[ -]?box|entry|keypad|locker|(?:haus)?tür|tor"
 # Numbers that open something. A sentence, a line or a bracket ends after the number, so a year or a length is none.
 _PIN_NAME = (
-    r"(?<![^\W_])(?:(?:pin|puk|cvv|cvc)2?|пин)(?:[ -]?(?:code|number|nummer|кода?))?(?!\w)"
-    r"|(?<![^\W_])(?:door|gate|garage|alarm|lock|unlock|entry|keypad|safe|locker|access|security|sim|tür|alarmanlagen"
+    r"(?<![^\W_])(?:(?:pin|puk|cvv|cvc)2?|pass[ -]?code|пин)(?:[ -]?(?:code|number|nummer|кода?))?(?!\w)"
+    rf"|(?<![^\W_])(?:{_DOORS}|safe|lock|access|security|sim|tresor|alarmanlagen|zugangs"
     r"|sicherheits)[ -]?code(?!\w)|(?<![^\W_])(?:safe|lock|padlock)[ -]combination(?!\w)|geheimzahl(?!\w)"
     r"|(?<!\w)(?:code|combination)[ \t](?:for|to|of)[ \t](?:[\w'’-]{1,20}+[ \t]){0,3}?"
     r"(?:door|gate|garage|alarm|safe|lock|locker|padlock|keypad|entrance|building|shed)(?!\w)"
+    r"|(?<!\w)code[ \t](?:für|vom|zum|zur|der|des)[ \t](?:[\w'’-]{1,20}+[ \t]){0,2}?"
+    r"(?:(?:haus|garagen)?tür|garage|alarmanlage|tor|safes?|tresors?|schloss|schlosses|schließfachs?|schlüsselbox)(?!\w)"
+    r"|(?<!\w)код[ \t](?:от|для|к)[ \t](?:[а-яё-]{1,20}+[ \t]){0,2}?"
+    r"(?:двер|домофон|сейф|подъезд|замк|гараж|ворот|калитк|сигнализац|шлагбаум)[а-яё]{0,4}(?!\w)"
 )
 _PIN_VALUE = r"(?:\d{3,8}|\d{1,2}(?:-\d{1,2}){2,3})[#*]?(?![\w-]|[.,:/]\d)"
 _PIN_ENDS = (
     r"(?=[\"'`*]{0,3}[ \t]{0,4}(?:\Z|[\r\n.,;:!?)\]}>|<。，；！？）]"
     r"|(?:and|but|or|so|for|on|to|now|und|aber|für|y|para|et|pour|и|для)[ \t]))"
 )
+# After these names no verb is needed.
+_BARE_PIN = (
+    r"(?-i:PIN|PUK|CVV|CVC|ПИН)|pin (?:code|number)"
+    r"|(?:voicemail|sim|card|phone|atm|debit|credit|bank|my|our|his|her)[ ]pin"
+    rf"|pass[ -]?code|(?:{_DOORS})[ -]?code|пин[ -]?код|пин карты"
+    r"|код (?:от|для|к) (?:двери|домофона|сейфа|подъезда|замка|гаража|ворот|сигнализации)"
+)
 _PIN = (
-    rf"(?i)(?:(?:{_PIN_NAME})(?:{_WHOSE}{_EQUALS}[\"'`]?|{_OF_SOMETHING_IS}|[ \t](?:{_BE}|to|auf|en|à|a|на){_NOW}"
-    rf"{_OPENS}|{_CHANGED_TO}|[ \t]?[是为為][ \t]?)|(?-i:(?<![^\W_])(?:PIN|PUK|CVV|CVC))[ \t]|\bpin (?:code|number) )"
+    rf"(?i)(?<![^\W_])(?:(?:{_PIN_NAME})(?:{_WHOSE}{_EQUALS}[\"'`]?|{_OF_SOMETHING_IS}|[ \t](?:{_BE}|to|auf|en|à|a|на)"
+    rf"{_NOW}{_OPENS}|{_CHANGED_TO}|[ \t]?[是为為][ \t]?)|(?:{_BARE_PIN})[ \t])"
     rf"\K{_PIN_VALUE}{_PIN_ENDS}|(?<![\w.,:/-]){_PIN_VALUE}(?=[ \t](?:is|was|ist|war|est|es|это)[ \t]"
     r"(?:(?:the|my|our|his|her|its|their|your|die|meine|unsere|le|mon|la|mi|мой|наш)[ \t])?(?:[\w'’-]{1,20}+[ \t])"
     rf"{{0,2}}?(?:{_PIN_NAME}))"
+)
+# A code of letters and digits.
+_CODE_WORD = (
+    rf"(?i)(?<![^\W_])(?:{_DOORS})[ -]?code{_WHOSE}(?:{_EQUALS}|[ \t](?:is|ist|lautet)[ \t])[\"'`]?\K{_SAID_VALUE}"
 )
 #: So many lines below its name a value may be, and so many below the name of a list of codes.
 LINES_BELOW = 3
@@ -171,7 +198,8 @@ LINES_OF_CODES = 40
 _LINE = r"[ \t]*(?:[|>][-+]?|[*_`|]{1,3}|</?\w{1,20}>)?[ \t]*\r?\n"
 _NEXT_LINES = rf"{_LINE}(?:[ \t]*(?:[-=|:+ ]{{3,80}}|`{{3}}\w{{0,12}}|~{{3}}|>)?[ \t]*\r?\n){{0,2}}+"
 _ALONE = (
-    r"[ \t]*(?:[-*+>|`]{1,2}[ \t]*|</?\w{1,20}>[ \t]*){0,2}\K(?=[^\s\"'`<|]{0,80}\d)(?=[^\s\"'`<|]{0,80}[^\W\d_])"
+    rf"[ \t]*(?:[-*+>|`]{{1,2}}[ \t]*|</?\w{{1,20}}>[ \t]*){{0,2}}{_HELD}"
+    r"\K(?=[^\s\"'`<|]{0,80}\d)(?=[^\s\"'`<|]{0,80}[^\W\d_])"
     rf"(?!\S*(?::/|\.[a-z]{{2,4}}(?!\w)))(?!\S{{0,20}}\d{{4}}-\d\d){_VALUE}[^\s\"'`<|]{{7,100}}?(?<![:,;(){{}}])"
     r"(?=[)\]\"'`|]{0,3}[ \t]*(?:</\w{1,20}>)?[ \t|)]*(?:\r?\n|\Z))"
 )
@@ -198,10 +226,11 @@ _KEY_NAME = (
     r"(?:[_-](?:base|id|key|value|prod|dev|test|live|\d(?!\d|-\w)))?"
 )
 _KEY_VALUE = r"(?=[A-Z0-9+/_.~=-]{0,80}\d)(?=[A-Z0-9+/_.~=-]{0,80}[A-Z])[A-Z0-9+/_.~-]{8,}+={0,2}(?![\w(\[])"
-_KEY = rf"(?i){_KEY_NAME}(?:{_OF_SOMETHING_IS}|{_IS})\K{_VALUE}{_KEY_VALUE}"
+_NESTED = rf"(?:[{{\[]\s{{0,12}}[\"']?{HOLDS}[\"']?[ \t]?[:=][ \t]?[\"']?)?+"
+_KEY = rf"(?i){_KEY_NAME}(?:{_OF_SOMETHING_IS}|{_IS}){_NESTED}\K{_VALUE}{_KEY_VALUE}"
 _KEY_BELOW = (
     rf"(?i){_KEY_NAME}(?!\w){_IS_OR_COLON}{_NEXT_LINES}"
-    rf"(?=[ \t>*+|`-]{{0,20}}[A-Z0-9+/_.~=-]{{8,200}}+[)\]\"'`|]{{0,3}}[ \t|)]*(?:\r?\n|\Z)){_ALONE}"
+    rf"(?=[ \t>*+|`-]{{0,20}}{_HELD}[A-Z0-9+/_.~=-]{{8,200}}+[)\]\"'`|]{{0,3}}[ \t|)]*(?:\r?\n|\Z)){_ALONE}"
 )
 # The value of each cookie in a header is a session or a preference: all of them are removed.
 _COOKIE = (
@@ -209,7 +238,11 @@ _COOKIE = (
     r"\K(?!(?:yes|no|true|false|accepted|essential)(?![^\s;,\"'`]))[^\s,\"'`]{6,4096}+"
     r"(?:[ ]?[!#$%&'*+.^_|~0-9a-z-]{1,60}=[^\s,\"'`]{1,4096}+){0,40}+"
 )
-_BASIC = r"(?i)authorization[\"']?[ ]{0,3}[:=][ ]{0,3}[\"']?basic[ ]{1,3}\K[A-Z0-9+/]{6,}={0,2}"
+_SCHEMES = r"bearer|token|digest|negotiate|ntlm|api-?key|key|oauth|dpop|hawk|jwt|bot|splunk"
+_BASIC = (
+    rf"(?i)authorization{_QUOTES}[:=]{_MARKS}[ ]{{0,3}}[\"'`]?(?:basic[ ]{{1,3}}\K[A-Z0-9+/]{{6,}}={{0,2}}"
+    rf"|(?:{_SCHEMES})[ ]{{1,3}}\K{_VALUE}(?=[^\s\"'`]{{0,80}}\d)[A-Z0-9._~+/=:-]{{6,}})"
+)
 _ARGUMENT = r"(?:--password[ =]|\bsshpass[ ]-p[ ]?|(?<!\S)(?:-u|--user)[ =][\"']?[\w.@-]{1,60}:)[\"']?\K[^\s\"'$]{3,}"
 SEED_PHRASE = (
     r"(?i)(?:(?:seed|recovery|mnemonic|backup)[ -]?phrase|(?:сид|мнемоническая)[ -]?фраза|助记词)[\"'`*]{0,3}"
@@ -272,7 +305,7 @@ SHAPES = (
 #: Values of any form next to the name of a password or a key, in English, German, Spanish, French,
 #: Portuguese, Italian, Dutch, Polish, Russian, Chinese and Japanese.
 NAMED = (
-    *(_PASSPHRASE, _PASSWORD, _SAID_PASSWORD, _SET_PASSWORD, _TOLD_PASSWORD, _PASSWORD_BELOW, _PIN),
+    *(_PASSPHRASE, _PASSWORD, _SAID_PASSWORD, _SET_PASSWORD, _TOLD_PASSWORD, _PASSWORD_BELOW, _PIN, _CODE_WORD),
     *(_KEY, _KEY_BELOW, _BASIC, _ARGUMENT, _CLIENT, SEED_PHRASE, CODES, _COOKIE),
 )
 #: Everything that is a secret unless ``redact_secrets`` is false.
@@ -295,6 +328,7 @@ LOOSER = {
     _KEY: rf"(?i){_KEY_VALUE}",
 }
 
+_SIGNS = r"[\s>.\u00a0\u2010-\u2015-]{0,7}"  # between the groups of a card's number
 # Is found in every text in which one of the shapes matches, and in few others: one pass over a text instead of one for
 # each pattern. Each branch begins with a character, so that others are skipped fast; most are rare in texts.
 HINT = (
@@ -314,7 +348,7 @@ HINT = (
     r"|:(?<=[0-9]:)[0-9A-Za-z_-]{35}"
     r"|://[^/:@]{0,100}:[^/@]{1,100}@"
     r"|b[Ee][Aa][Rr][Ee][Rr](?:[ ]|%20|\+)|B[Ee][Aa][Rr][Ee][Rr](?:[ ]|%20|\+)"
-    + "".join(rf"|{first}(?=[0-9]{{3}}[ -]?[0-9]{{4,6}}[ -]?[0-9]{{4}})" for first in "23456")
+    + "".join(rf"|{first}(?=[0-9]{{3}}{_SIGNS}[0-9]{{4,6}}{_SIGNS}[0-9]{{4}})" for first in "23456")
 )
 
 # Begins in each of the names that JSON may have with escapes.
@@ -326,18 +360,20 @@ _ESCAPE_HINT = (
 # A match of NAMED is on a line on which this matches in lower case, or begins there. Each branch begins with its rarest
 # letter, which also tells the pattern. A key is only looked for where a digit follows.
 _FOLLOWED = r"(?![a-z])(?=[^0-9]{0,100}[0-9])"
-_CALLED = r"[\"'`*\]\\]{0,4}[ \t\u00a0]{0,4}[:=：＝(|]"
+_CALLED = r"[\"'`*\]\\_~]{0,4}[ \t\u00a0]{0,4}[:=：＝(|]"
 NAME_HINT = (
-    rf"p(?:ass(?:w|ph|co|{_CALLED})|wd|w[ \t]?[:=]|hrase(?:(?<=[dypcs][ -]phrase)|(?<=[dypcs]phrase))"
+    rf"p(?:ass(?:w|ph|[ -]?co|{_CALLED}|[ \t]is[ \t])|wd|w(?:{_CALLED}|{_SAYS})"
+    r"|hrase(?:(?<=[dypcs][ -]phrase)|(?<=[dypcs]phrase))"
     r"|(?:in(?<![^\W_]pin)|uk(?<![^\W_]puk))(?:(?!\w)|2|code|nummer))|парол|пин(?<![^\W_]пин)|密码"
     r"|密碼|口令|s(?:enha|shpass)|ñ(?<=contraseñ)a|n(?<=contrasen)a|w(?:(?<=kennw)ort|achtwoord)|hasło|パスワード"
     rf"|e(?<=mot de passe)|ü(?<=schlü)ssel|{_ESCAPE_HINT}"
     rf"|k(?:ey{_FOLLOWED}(?:(?<=[ist_ -]key)|(?<=[dnregth]key))|(?<=tok)en{_FOLLOWED})"
-    r"|c(?:v[vc](?<![^\W_]cv.)|ode(?:(?<=[reykmdsn][ -]code)|(?<=[reykmdsn]code)|(?=[ \t](?:for|to|of)[ \t]))(?!\w)"
+    r"|c(?:v[vc](?<![^\W_]cv.)|ode(?:(?<=[reykmdsnx][ -]code)|(?<=[reykmdsnx]code)"
+    r"|(?=[ \t](?:for|to|of|für|vom|zum|zur|der|des)[ \t]))(?!\w)"
     r"|ode(?=s?(?!\w))(?:(?<=[yphezlast]code)|(?<=[yphezlast][ _-]code)|(?=s?[ ]de[ ]))|odici[ ]di"
     r"|[oó]digos?[ ]de|ombination(?:(?<=[ek][ -]combination)|(?=[ \t](?:for|to|of)[ \t])))|g(?=eheimzahl)"
     rf"|c(?:(?<=sec)ret{_FOLLOWED}|redential)|ключ|к(?:(?<=ток)ен|(?<=сек)рет|од(?=[аы]?[ ]восст)"
-    r"|од(?<=ны[ей][ ]код))|密钥|密鑰|令牌|恢[复復]|备用|備用|救援"
+    r"|од(?:(?<=ны[ей][ ]код)|(?=[ \t](?:от|для|к)[ \t])))|密钥|密鑰|令牌|恢[复復]|备用|備用|救援"
     r"|ｐ(?=ａｓｓｗｏｒｄ)|q(?<=mysq)l|b(?<=mariadb)|-(?<=redis-)cli"
     r"|k(?<=cook)ie|z(?<=authoriz)|-u[ =]|--user|фраза|助记词"
 )
@@ -346,7 +382,8 @@ ON_NEAR_LINES = {_KEY: 0, _PIN: 1}
 PHRASES = frozenset({"phrase", "фраза", "助记词"})
 FIRST_LETTERS = {
     **dict.fromkeys(NAMED[:6], "psñnweп密口\\ｐhパkü"),
-    _PIN: "pcgп",
+    _PIN: "pcgпк",
+    _CODE_WORD: "c",
     _KEY: "kcüк密令\\",
     _KEY_BELOW: "kcüк密令\\",
     _BASIC: "z",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -18,8 +19,10 @@ _INVISIBLE = (
     r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-# An invisible character, or an escape as JSON and messages of errors have them.
-_UNSEEN = rf"{_INVISIBLE}|\\{{1,4}}(?P<code>[nrt]|u[0-9A-Fa-f]{{4}}|x[0-9A-Fa-f]{{2}})"
+# Digits and letters as wide as those of Chinese, and the digits of Arabic.
+_WIDE = r"[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\u0660-\u0669\u06f0-\u06f9]"
+# An invisible or a wide character, or an escape as JSON and messages of errors have them.
+_UNSEEN = rf"{_INVISIBLE}|{_WIDE}|\\{{1,4}}(?P<code>[nrt]|u[0-9A-Fa-f]{{4}}|x[0-9A-Fa-f]{{2}})"
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 # A line of hyphens below the header of a table: of Markdown, Org, reStructuredText, or a client of a database.
 _RULE = r"\n(?P<row>[ \t>]*+[|+:=-](?:[ \t]?[|+:=-])*+[ \t]*+)(?=\n|\r|\Z)"
@@ -84,8 +87,8 @@ def _displayed(text: str) -> Reading:
     for match in re.compile(_UNSEEN).finditer(text):
         begin, end = match.span()
         code = match["code"]
-        character = _LETTERS.get(code) or (chr(int(code[1:], 16)) if code else "")
-        character = "" if re.match(_INVISIBLE, character) else character
+        character = _LETTERS.get(code) or chr(int(code[1:], 16) if code else ord(match[0][0]))
+        character = "" if re.match(_INVISIBLE, character) else _narrow(character)
         parts += [text[at:begin], character]
         begins += [*range(at, begin), *([begin] if character else [])]
         ends += [*range(at + 1, begin + 1), *([end] if character else [])]
@@ -93,6 +96,12 @@ def _displayed(text: str) -> Reading:
     return Reading(
         "".join([*parts, text[at:]]), [*begins, *range(at, len(text))], [*ends, *range(at + 1, len(text) + 1)]
     )
+
+
+def _narrow(character: str) -> str:
+    if character.isdecimal():
+        return str(unicodedata.decimal(character))
+    return chr(ord(character) - 0xFEE0) if "\uff21" <= character <= "\uff5a" else character
 
 
 def _cells(text: str, names: Names) -> Iterator[tuple[str, int, int]]:

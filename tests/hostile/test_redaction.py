@@ -126,6 +126,15 @@ BEGINNINGS = (
         "backup codes\n- aaaa-aaaa\n",
         "recovery codes\n\n|---|\n",
         "password auf ",
+        "password: {value: ",
+        "password:\n  value: ",
+        "pw for a ",
+        "__pw__ ",
+        "gate code ",
+        "4111  1111  ",
+        "4111\n1111 ",
+        "Authorization: Bearer ",
+        "код от двери ",
     ),
 )
 
