@@ -15,6 +15,7 @@ from attrs import define, field
 
 from klaw_redaction import forms
 from klaw_redaction.readings import PATTERNS, other_readings
+from klaw_redaction.seeds import LENGTHS, seed_phrases
 
 #: Replaces a secret.
 REDACTED = "[redacted]"
@@ -50,9 +51,8 @@ class Redactor:
             return ""
         from hashlib import sha256  # which loads OpenSSL; a search by words needs no hash
 
-        return sha256("\0".join((REDACTED, *PATTERNS, *self.patterns)).encode("utf-8", "surrogatepass")).hexdigest()[
-            :16
-        ]
+        parts = (REDACTED, *PATTERNS, str(LENGTHS), *self.patterns)
+        return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     def text(self, text: str) -> str:
         """Return the text with every match replaced."""
@@ -105,13 +105,13 @@ class Redactor:
     def _matched(self, hints: _Hints, by: Callable[[str], str], timeout: float) -> str:
         """Return the text with every match replaced. Raise TimeoutError."""
         text = hints.text
-        if not text or (self._is_builtin and not hints.has_any):
-            return text
-        for pattern in self.patterns:
+        for pattern in self.patterns if text and not (self._is_builtin and not hints.has_any) else ():
             if places := hints.places_of(pattern):
                 found = _substituted(pattern, by, text, places, timeout)
                 if found != text:
                     text, hints = found, _Hints(found)
+        for begin, end in reversed(list(seed_phrases(hints.lower)) if forms.SEED_PHRASE in self.patterns else []):
+            text = f"{text[:begin]}{by(text[begin:end])}{text[end:]}"
         return text
 
     @cached_property
@@ -201,7 +201,7 @@ class _Hints:
         below = forms.ON_NEAR_LINES.get(pattern, forms.LINES_BELOW)
         if pattern == forms.CODES:  # there are many codes of other kinds
             below, named = forms.LINES_OF_CODES, _compiled_hint(forms.CODES_NAME)
-            names = [name for name in names if named.search(self._lower[max(0, name[1] - 40) : name[2] + 40])]
+            names = [name for name in names if named.search(self.lower[max(0, name[1] - 40) : name[2] + 40])]
         return self._lines(names, below)
 
     @cached_property
@@ -209,12 +209,13 @@ class _Hints:
         return _compiled_hint(forms.HINT).search(self.text) is not None
 
     @cached_property
-    def _lower(self) -> str:
+    def lower(self) -> str:
+        """The text in lower case, of the same length."""
         return self.text.replace("\u0130", "i").lower()  # no other letter has another length in lower case
 
     @cached_property
     def _names(self) -> Sequence[tuple[str, int, int]]:
-        return [(match[0], *match.span()) for match in _compiled_hint(forms.NAME_HINT).finditer(self._lower)]
+        return [(match[0], *match.span()) for match in _compiled_hint(forms.NAME_HINT).finditer(self.lower)]
 
     def _lines(self, names: Sequence[tuple[str, int, int]], below: int) -> Sequence[tuple[int, int]]:
         """Return the lines with names, each with the next lines, on which a value may be."""

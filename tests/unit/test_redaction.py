@@ -7,9 +7,10 @@ import regex
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from klaw_redaction import FILLER, REDACTED, UNREADABLE, Redactor, _Hints
+from klaw_redaction import FILLER, REDACTED, UNREADABLE, Redactor, _Hints, forms
 from klaw_redaction.forms import BUILTIN_PATTERNS, SHAPES
 from klaw_redaction.readings import PATTERNS
+from klaw_redaction.seeds import seed_phrases
 from klaw_testing.laws import executed_lines
 
 A, B = "Ab0" * 20, "x9Z" * 20
@@ -631,6 +632,8 @@ GROWING = {
     "tables": lambda n: "| password | b |\n|---|---|\n" * n,
     "names in a row": lambda n: "password, " * n,
     "rows": lambda n: "name,password\n" + "u,hunter2xK0\n" * n,
+    "words of wallets": lambda n: "legal winner thank year wave sausage worth useful legal winner thank yellow. A " * n,
+    "words of a list": lambda n: "legal winner thank year " * n,
     "escapes": lambda n: "pass\\u200bword: " * n,
 }
 
@@ -669,6 +672,7 @@ def test_law_no_matching_pattern_is_skipped(text):
             lambda match, numbers=numbers: match[0] if numbers and is_wrong_card(match[0]) else REDACTED,
             expected,
         )
+    assume(not list(seed_phrases(expected.lower())))  # no pattern looks for them
     assert Redactor().text(text) == expected
 
 
@@ -749,6 +753,45 @@ def test_only_what_is_secret_leaves_a_text_with_invisible_characters():
     assert Redactor().text(f"{around}\npass\u200bword: hun\u200bter2, {around}") == (
         f"{around}\npass\u200bword: {REDACTED}, {around}"
     )
+
+
+WALLETS = (
+    "legal winner thank year wave sausage worth useful legal winner thank yellow",
+    "letter advice cage absurd amount doctor acoustic avoid " * 2 + "letter always",
+    (
+        "void come effort suffer camp survey warrior heavy shoot primary clutch crush "
+        "open amazing screen patrol group space point ten exist slush involve unfold"
+    ),
+)
+
+
+@pytest.mark.parametrize("words", WALLETS)
+@pytest.mark.parametrize(
+    "text", ["{}", "mnemonic: {}", "Seed: {}.", "My wallet words are {}, and keep them", "x\n\n{}\n"]
+)
+@pytest.mark.parametrize("between", [" ", "\n", ", "])
+def test_words_of_a_wallet_are_recognised_by_their_checksum(words, text, between):
+    given = text.format(between.join(words.split()))
+    assert Redactor().text(given) == text.format(REDACTED)
+    assert Redactor().text(given.upper()) == text.upper().format(REDACTED)
+    assert Redactor(forms.SHAPES).text(given) == given
+
+
+def test_words_of_a_wallet_in_a_numbered_list_are_recognised():
+    listed = "\n".join(f"{number}. {word}" for number, word in enumerate(WALLETS[0].split(), 1))
+    assert Redactor().text(f"Wallet\n{listed}\nend") == f"Wallet\n1. {REDACTED}\nend"
+
+
+@pytest.mark.parametrize("words", WALLETS)
+def test_words_without_the_checksum_of_a_wallet_stay(words):
+    rest = words.split()
+    for text in (
+        " ".join(rest[:11]),
+        " ".join(["zone", *rest[1:]]),
+        words.replace(f" {rest[4]}", " a", 1),
+        "abandon " * 24,
+    ):
+        assert Redactor().text(text) == text
 
 
 @pytest.mark.parametrize("text", HARMLESS)
