@@ -599,10 +599,13 @@ class Actor:
             share(self.home, self.memory, second)
             machines = [self.memory, second] if dice.random() < 1 / 2 else [second, self.memory]
             with Trick(self.home, dice.choice(TRICKS), dice):
-                for memory in machines[: dice.randint(1, 2)]:
+                machines = machines[: dice.randint(1, 2)]
+                for memory in machines:
                     for problem in synchronise(self.home, memory):
                         if operation.fault is None or operation.fault.kind != "full":
                             self._problem(f"sync: {problem}")
+        if self.memory not in machines:  # the journal may have what a full disk has kept from the index
+            return
         for name in sorted(names_in(self.home) & self.model.far.keys()):
             self.model.arrived(name)
             self._say("arrived", name)
