@@ -3,10 +3,10 @@
 - A test counts the cases that it tries itself with the fixture ``cases``.
 - Of the tests with ``@pytest.mark.one_of(n)`` one of ``n`` runs, which one depends on nothing but their names: of the
   parameters of a test, or of the laws of a contract in another form of an engine, which keeps them all in one form.
-  Tests that are named on the command line are all run.
+- A test that is marked ``campaign`` by itself takes long, and runs only with ``--campaigns``.
 
-Both are marked ``campaign``. With ``--campaigns`` a table says at the end how many cases each test has tried, and how
-many of them have failed.
+Tests that are named on the command line are all run. All three kinds are marked ``campaign``. With ``--campaigns`` a
+table says at the end how many cases each test has tried, and how many of them have failed.
 """
 
 from __future__ import annotations
@@ -72,13 +72,14 @@ def cases(request: pytest.FixtureRequest) -> Iterator[Cases]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    long = {item for item in items if item.get_closest_marker("campaign")}
     for item in items:
         if item.get_closest_marker("one_of") or "cases" in getattr(item, "fixturenames", ()):
             item.add_marker("campaign")
     named = any("::" in argument for argument in config.args) and not config.option.sampled
     left_out = {item for item in items if _number(item) % config.option.share}
     if not (config.option.campaigns or named):
-        left_out |= {item for item in items if not _is_chosen(item)}
+        left_out |= long | {item for item in items if not _is_chosen(item)}
     if not left_out:
         return
     config.hook.pytest_deselected(items=list(left_out))

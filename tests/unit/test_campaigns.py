@@ -146,3 +146,30 @@ def test_what_takes_a_sample_is_marked(run):
     assert "::test_counts[0]" in printed
     assert printed.count("::test_many[") == 20
     assert "::test_whole" not in printed
+
+
+LONG = """
+import pytest
+
+@pytest.mark.campaign
+def test_long():
+    pass
+
+@pytest.mark.parametrize("case", ["short", pytest.param("long", marks=pytest.mark.campaign)])
+def test_case(case):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "chosen"),
+    [
+        ((), ["case[short]"]),
+        (("--campaigns",), ["long", "case[short]", "case[long]"]),
+        (("--campaigns", "-m", "campaign"), ["long", "case[long]"]),
+        (("test_engine.py::test_long",), ["long"]),
+    ],
+)
+def test_what_takes_long_runs_only_as_a_campaign(run, arguments, chosen):
+    lines = run(LONG, "--collect-only", "-q", *arguments).splitlines()
+    assert [line.partition("::test_")[2] for line in lines if "::" in line] == chosen
