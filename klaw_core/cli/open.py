@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from io import TextIOWrapper
 from pathlib import Path
 from shlex import quote, split
 from shutil import which
@@ -16,7 +15,7 @@ import click
 
 from klaw_core.cli.completion import document_paths
 from klaw_core.cli.settings import Settings, common_options, pass_settings
-from klaw_core.files.atomic import open_regular
+from klaw_core.files.atomic import read_regular
 from klaw_core.values.lines import line_starts
 
 if TYPE_CHECKING:
@@ -95,8 +94,7 @@ def _without_file(excerpt: Excerpt) -> Exception:
 def _line_in(excerpt: Excerpt, file: Path) -> int | None:
     """Return the line of the file at which the text begins; None if it is the text of a converted file."""
     try:
-        with open_regular(file) as opened:
-            text = TextIOWrapper(opened, "utf-8").read()  # with one kind of line end
+        text = read_regular(file).decode().replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, ValueError):
         return None
     starts, number = line_starts(text), excerpt.start_line

@@ -42,7 +42,7 @@ class ConfigFiles:
         self._environment = environment
         self._user_problems: list[str] = []
         self._user = config_file or user_config_file(environment)
-        self._own = read_file(self._user, self._user_problems)
+        self._own = read_file(self._user, self._user_problems, named=self._named)
         self._project = None if directory is None else project_file(directory.absolute())
         self._memory = None if directory is None else project_memory(directory.absolute())
         self.notices: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_core.files.atomic import read_regular
+from klaw_core.files.atomic import open_regular
 
 Table = dict[str, Any]
 
@@ -46,14 +46,15 @@ class Layer:
     owns_index: bool = False
 
 
-def read_file(path: Path, problems: list[str]) -> Table | None:
-    """Read a TOML file; return None if it does not exist.
+def read_file(path: Path, problems: list[str], *, named: bool = False) -> Table | None:
+    """Read a TOML file; return None if it does not exist. A person may have ``named`` a pipe, which is waited for.
 
     Any other problem is appended to ``problems``, and an empty table is returned.
     """
     table: Table = {}
     try:
-        data = b"" if path == Path(os.devnull) else read_regular(path)
+        with path.open("rb") if named else open_regular(path) as file:
+            data = file.read(_MAX_FILE_BYTES + 1)
         text = data.decode("utf-8-sig").replace("\r\n", "\n")
         if len(data) > _MAX_FILE_BYTES:
             problems.append(f"{path}: larger than {_MAX_FILE_BYTES:,} bytes")

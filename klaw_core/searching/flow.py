@@ -140,7 +140,8 @@ class Searcher:
                 from klaw_core.values.findings import FIX
 
                 notices.append(f"damaged chunks were left out ({len(scope.unreadable):,}): run `{FIX}`")
-            hints = [f"nothing contains {quoted(name)}" for name in scope.absent or ()]
+            shown = self.redactor.text(request.text) if scope.absent else ""
+            hints = [f"nothing contains {quoted(name)}" for name in scope.absent or () if name in shown]
             hints += [] if collector.count else _why_nothing(scope, request.filters)
             found: Sequence[tuple[StoredChunk, Hit]] = collector.taken
             corrected = list(_suggestions(scope, found))

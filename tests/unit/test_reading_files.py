@@ -14,6 +14,7 @@ _OTHERS = "a file of another program or a note, which a scan has found to be a f
 OTHERWISE = {
     "klaw_core/cli/startup.py": _PACKAGE,
     "klaw_core/cli/streams.py": _PACKAGE,
+    "klaw_core/config/layers.py": _NAMED,
     "klaw_core/files/held.py": _PACKAGE,
     "klaw_core/plugins/catalogue.py": _PACKAGE,
     "klaw_core/plugins/installing.py": _PACKAGE,
@@ -28,7 +29,7 @@ OTHERWISE = {
     "klaw_embed_sentence_transformers/loading.py": _WEIGHTS,
     "klaw_eval/datasets/reading.py": _NAMED,
     "klaw_eval/datasets/trec.py": _NAMED,
-    "klaw_facts/extracting/places.py": _PACKAGE,
+    "klaw_facts/extracting/known.py": _PACKAGE,
     "klaw_facts/importing.py": _NAMED,
     "klaw_journals/new_documents.py": _NAMED,
     "klaw_memories/user_md.py": _NAMED,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -117,7 +118,9 @@ def batches_of(journal: FactsJournal, name: str) -> tuple[str, list[str]]:
         undone = {line["batch"] for line in lines if line["op"] == "undo"}
         batches = [line["batch"] for line in lines if line.get("batch") and line["batch"] not in undone]
         others = name == "last" and batches
-        hint = f"klaw facts undo {batches[-1]} reverses the last other batch" if others else "klaw compress --list"
+        hint = (
+            f"klaw facts undo {quote(batches[-1])} reverses the last other batch" if others else "klaw compress --list"
+        )
         raise NotFoundError(f"there is no run {name!r} of klaw compress to undo", hint=hint)
     own = (line["batch"] for line in journal.operations() if _run_of(line) == found[0].id and line["op"] != "undo")
     return found[0].id, list(dict.fromkeys(own))
