@@ -18,7 +18,7 @@ KINDS = {
     "ticket in small letters": ("OPS-2741: the printer needs toner.", "what was wrong in {}", "ops-2741", "ops-2749"),
     "issue": ("Issue #1834 asks for dark mode on the page.", "what does #{} ask for", "1834", "1838"),
     "invoice": ("Invoice 77214 from the plumber is paid.", "who sent invoice {}", "77214", "77219"),
-    "version": ("In version 4.7.2 the importer became faster.", "what changed in v{}", "4.7.2", "4.7.3"),
+    "version": ("In version 4.7.2 the importer became faster.", "what became faster in v{}", "4.7.2", "4.7.3"),
     "version with a letter": ("v2.9 drops support for the old format.", "what does {} drop", "v2.9", "v2.8"),
     "telephone number": ("The dentist's number is 555-0142.", "whose number is {}", "555-0142", "555-0143"),
     "long telephone number": ("Call the landlord: 0171 234 5678.", "landlord {}", "01712345678", "01712345679"),
