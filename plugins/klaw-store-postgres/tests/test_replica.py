@@ -221,7 +221,9 @@ def test_a_replica_that_is_too_late_is_passed_over_and_reported(standby, opened,
     both = {"the lantern", "the lantern of the pier"}
     found, notices = store.search("lantern")
     assert found == [both, both]
-    assert len(notices) == 1
+    assert len({notice.partition(" is ")[0] for notice in notices}) == 1, (
+        "both indexes say it; the log may grow meanwhile"
+    )
     assert "bytes of the log behind" in notices[0]
     assert asked[-1] != standby._root
     (finding,) = store.store.check()
