@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
+
+from klaw_redaction.bip39 import WORDS
 
 #: How many words a phrase has, longest first, and how many bits of its words are the checksum.
 LENGTHS = {24: 8, 21: 7, 18: 6, 15: 5, 12: 4}
@@ -23,8 +24,7 @@ _GAP = re.compile(rf"(?:[\s{re.escape(_MARKS.replace(':', ''))}]|(?<=\d):){{1,12
 
 @lru_cache(maxsize=1)
 def _numbers() -> Mapping[str, int]:
-    words = Path(__file__).with_name("bip39.txt").read_text("utf-8").split()
-    return {word: number for number, word in enumerate(words)}
+    return {word: number for number, word in enumerate(WORDS.split())}
 
 
 def seed_phrases(lower: str) -> Iterator[tuple[int, int]]:
