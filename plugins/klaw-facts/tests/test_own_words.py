@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from klaw_facts.extracting import rule_extractor
+from klaw_facts.extracting import rule_extractor, slots
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.extraction import make_fact
 
@@ -76,6 +76,31 @@ def test_a_statement_in_a_plain_form_is_a_slot(slot):
     ]
     wrong = [text for text in texts if slots_in(text).get(slot) != VALUES[slot]]
     assert (len(texts) >= 200, wrong) == (True, [])
+
+
+#: Of each slot whose value is words: a form, and a value.
+IN_WORDS = {
+    "employer": ("I work at {}.", "Siemens"),
+    "home": ("I live in {}.", "Graz"),
+    "job_title": ("My title is {}.", "chief engineer"),
+    "language": ("My native language is {}.", "Danish"),
+    "name": ("My name is {}.", "Greta"),
+    "partner": ("My wife's name is {}.", "Greta"),
+    "timezone": ("My time zone is {}.", "Europe/Vienna"),
+}
+#: Slots whose value is a date, a number or an address.
+IN_DIGITS = {"birthday", "deadline:", "email", "phone", "port:", "version:"}
+
+
+CAPITALS = ("Night", "Misspelled", "Not Important", "NEVER", "LOL", "Zorblax", "Foo/Bar", "Bob Or Tom")
+
+
+@pytest.mark.parametrize("value", CAPITALS)
+@pytest.mark.parametrize("slot", sorted({slot for slot, *_ in slots._FORMS} - IN_DIGITS))
+def test_capitals_alone_make_no_value(slot, value):
+    form, known = IN_WORDS[slot]
+    assert slots_in(form.format(known)) == {slot: known}
+    assert slots_in(form.format(value)) == {}
 
 
 def strange_words(dice):

@@ -84,29 +84,9 @@ RUSSIAN = rf"(?:{_any_of(_RUSSIAN)})(?!\w)(?: [А-ЯЁ][а-яё]+){{0,2}}"
 CHINESE = rf"[{_SURNAMES}][{_GIVEN_CHARACTERS}]{{1,2}}"
 _CHINESE = lazy_pattern(r"[一-鿿]")
 # What may follow a given name in a sentence and is no surname.
-_NO_SURNAMES = frozenset(
-    [
-        *(
-            "and",
-            "as",
-            "but",
-            "if",
-            "is",
-            "isnt",
-            "let",
-            "lets",
-            "lol",
-            "maybe",
-            "never",
-            "no",
-            "none",
-            "nor",
-            "not",
-            "now",
-        ),
-        *("only", "or", "please", "so", "than", "then", "today", "too", "was", "wrong", "yet"),
-    ]
-)
+_NO_SURNAMES = """
+and as but if is isnt let lets lol maybe never no none nor not now only or please so than then today too was wrong yet
+"""
 
 
 def is_given(name: str) -> bool:
@@ -120,7 +100,7 @@ def is_name(value: str) -> bool:
         return True  # the form is one of a common surname and a given name
     first, *others = value.split()
     return (is_given(first) or is_given(first.partition("-")[0])) and not any(
-        (len(word) > 1 and word.isupper()) or word.replace("’", "").replace("'", "").casefold() in _NO_SURNAMES
+        (len(word) > 1 and word.isupper()) or word.replace("’", "").replace("'", "").casefold() in _NO_SURNAMES.split()
         for word in others
     )
 

@@ -66,6 +66,11 @@ _RU_TITLE = (
     r"|архитектор|бригадир|капитан|профессор|редактор|вед[ую]щ|старш|главн))[а-яё-]+(?: [а-яё-]+){0,3}?"
 )
 _ZH_TITLE = rf"{_HAN}{{0,8}}?(?:经理|主管|总监|组长|部长|主任|工程师|总裁|教授|院长|校长|店长|老师|医生|护士|律师|设计师|程序员)"
+_ZONE = (
+    r"(?-i:(?:UTC|GMT)(?:[+-][0-9]{1,2}(?::[0-9]{2})?)?|[+-][0-9]{2}:?[0-9]{2}|[ECMP][SD]?T|AK[SD]T|HST|BST|WES?T|CES?T|EES?T|MSK|IST|PKT"
+    r"|ICT|SGT|HKT|JST|KST|A[EC][SD]T|AWST|NZ[SD]T|SAST|BRT|ART"
+    r"|(?:Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Z][A-Za-z_/-]+)"
+)
 # The name of a program before its version: not a room, a plan or a place.
 _PRODUCT = (
     r"(?P<topic>(?!(?:Room|Apartment|Apt|Suite|Floor|Level|Phase|Stage|Chapter|Tier|Plan|Class|Grade|Gate|Row|Seat|Area|Unit|Building|House|Section"
@@ -222,7 +227,7 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "timezone",
         "timeless",
-        rf"my time ?zone is {_VALUE.format(r'(?-i:(?:UTC|GMT)(?:[+-][0-9]{1,2}(?::[0-9]{2})?)?|[A-Z]{3,4}|[+-][0-9]{2}:?[0-9]{2}|[A-Z][a-z]+/[A-Z][A-Za-z_/]+)')}",
+        rf"my time ?zone is {_VALUE.format(_ZONE)}",
         ("zone",),
     ),
     (
@@ -533,7 +538,7 @@ def _is_plausible(slot: str, value: str, where: str | None, said: str) -> bool:
     """Return whether a value is known to be one of its slot, or says so: a home is a known place, a date is a day."""
     if slot == "home":
         return is_place(value)
-    if slot == "name":
+    if slot in {"name", "partner"}:
         return names.is_name(value)
     if slot in {"birthday", "deadline:"}:
         return resolve(value, _ANY_DAY) is not None
