@@ -309,7 +309,7 @@ def test_an_undone_fact_is_removed_with_its_message(open_memory, tmp_path, say):
 def test_an_undone_fact_can_be_forgotten(open_memory, tmp_path):
     memory = open_memory()
     facts = memory.extension(Facts)
-    fact = facts.remember("The door code is ziggurat77")
+    fact = facts.remember("The name of the boat is ziggurat77")
     facts.keeper.undo(fact.batch)
     assert memory.forget(f"facts/{fact.id}").paths == (f"facts/{fact.id}",)
     memory.close()
@@ -413,8 +413,8 @@ def test_an_import_with_a_line_that_has_no_id_adds_nothing(open_memory, tmp_path
 def test_a_remembered_text_is_kept_verbatim_if_its_slot_has_that_value(open_memory):
     facts = open_memory().extension(Facts)
     facts.remember("I live in Lyon")
-    stated = facts.remember("My flat in Lyon has door code 4711.", slot="home", value="Lyon")
-    assert stated.text == "My flat in Lyon has door code 4711."
+    stated = facts.remember("My flat in Lyon has 47 steps to its door.", slot="home", value="Lyon")
+    assert stated.text == "My flat in Lyon has 47 steps to its door."
     assert {fact.text for fact in facts.list()} == {"I live in Lyon", stated.text}
     facts.remember("I moved to Bergen", slot="home", value="Bergen")
     assert [fact.value for fact in facts.list()] == ["Bergen"]
