@@ -36,7 +36,6 @@ class GitRepository(Remote):
 
     address: str
     cache: Path
-    keeps_history = True
     #: The blobs of each branch by name; what was fetched, and what this machine changes.
     _trees: dict[str, dict[str, str]] = field(factory=dict, init=False)
     _commits: dict[str, str] = field(factory=dict, init=False)

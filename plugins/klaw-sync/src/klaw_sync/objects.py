@@ -21,7 +21,6 @@ class Bucket(Remote):
 
     address: str
     store: Any = field(repr=False)
-    keeps_history = False
 
     @property
     def location(self) -> str:  # type: ignore[override]  # an attribute of the base

@@ -33,8 +33,6 @@ class Remote(ABC):
     """
 
     __slots__ = ()
-    #: Whether a deleted file can be read again by whoever has the place: a history, or versions.
-    keeps_history = False
     #: The place, for people and as the name of its state; no secrets.
     location: str
 

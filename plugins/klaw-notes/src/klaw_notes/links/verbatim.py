@@ -70,11 +70,6 @@ def shown_of(text: str, definitions: Definitions) -> Iterator[Shown]:
     yield from _without_comments(list(blocks)) if _COMMENT in text else blocks
 
 
-def without_verbatim(text: str) -> str:
-    """Return the text of a block with spaces for what is no place of links; line ends stay."""
-    return _shown(Prose(text, 1, is_heading=False), Definitions()).text
-
-
 @frozen
 class Definitions:
     """The definitions of links in a text (``[1]: note.md``), and the numbers of their lines, from 1."""
