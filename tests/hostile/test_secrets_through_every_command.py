@@ -162,7 +162,7 @@ def settle(world):
     ):
         world.said.append(klaw(world, *words).output)
     hook = {"session_id": "1", "prompt": "What is my key, my token, my password?"}
-    world.said.append(klaw(world, "hook", "user-prompt", stdin=json.dumps(hook)).output)
+    world.said.append(klaw(world, "hook", "user-prompt", "--timeout", "60", stdin=json.dumps(hook)).output)
 
 
 def test_every_command_is_run_or_left_out_for_a_reason():
@@ -186,6 +186,7 @@ def test_no_secret_passes_a_command(world, cases, name):
 
 @pytest.mark.parametrize("event", ["session-start", "user-prompt", "pre-compact", "stop"])
 def test_no_secret_passes_a_hook(world, cases, event):
+    patience = ("--timeout", "60") if event in {"session-start", "user-prompt"} else ()
     every = cases.every(5)
     for kind in [*KINDS][len(event) % every :: every]:
         text = world.planter.plant(kind, f"hook-{event}")
@@ -195,7 +196,7 @@ def test_no_secret_passes_a_hook(world, cases, event):
             text,
             json.dumps([text]),
         ):
-            world.said.append(klaw(world, "hook", event, stdin=message).output)
+            world.said.append(klaw(world, "hook", event, *patience, stdin=message).output)
     settle(world)
     assert world.leaks() == set()
 

@@ -152,8 +152,8 @@ COMMANDS = [
     Command("mcp install claude-code --print", {"--yes": [], "--remove": [], **_MCP, "--json": []}),
     Command("hook install claude-code --yes", {"--remove": [], **_INSTALLED}),
     Command("hook install claude-code --print", {"--yes": [], "--remove": [], "--json": []}),
-    Command("hook session-start", {"--budget": ["50"]}, stdin=_CALL),
-    Command("hook user-prompt", {"--budget": ["50"], "--min-relevance": ["0.99"]}, _LITTLE, stdin=_CALL),
+    Command("hook session-start --timeout 60", {"--budget": ["50"]}, stdin=_CALL),
+    Command("hook user-prompt --timeout 60", {"--budget": ["50"], "--min-relevance": ["0.99"]}, _LITTLE, stdin=_CALL),
     Command("hook stop", {"--transcript": ["ROOT/notes/later.md"]}, stdin=_CALL),
     Command("hook pre-compact", {"--transcript": ["ROOT/notes/later.md"]}, stdin=_CALL),
     Command(

@@ -76,7 +76,7 @@ def test_a_command_that_needs_the_directory_says_that_it_was_removed(line):
     assert "the current directory was removed" in done.stderr
 
 
-@pytest.mark.parametrize("words", [["hook", "user-prompt"], ["mcp"]])
+@pytest.mark.parametrize("words", [["hook", "user-prompt", "--timeout", "60"], ["mcp"]])
 def test_hooks_and_servers_work_there(words, home):
     asked = json.dumps({"session_id": "1", "prompt": "what about the kiln?"}) if words[0] == "hook" else ""
     (home / "gone").mkdir()

@@ -17,7 +17,12 @@ from klaw_journals import format_ts
 from klaw_sessions.failures import FailureLog
 from klaw_tools import jsonc
 
-COMMANDS = {"SessionStart": ("hook", "session-start"), "UserPromptSubmit": ("hook", "user-prompt")}
+# The default of 3 seconds is too short for a machine that does much else.
+PATIENT = ("--timeout", "60")
+COMMANDS = {
+    "SessionStart": ("hook", "session-start", *PATIENT),
+    "UserPromptSubmit": ("hook", "user-prompt", *PATIENT),
+}
 
 
 @pytest.fixture(name="memory")
