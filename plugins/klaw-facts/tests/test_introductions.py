@@ -32,6 +32,9 @@ STATED = {
     "你好，我是李晓明。": ("name", "李晓明"),
     "大家好！我是张伟，很高兴认识大家": ("name", "张伟"),
     "你好，我叫李明": ("name", "李明"),
+    "Я врач": ("job_title", "врач"),
+    "我是医生": ("job_title", "医生"),
+    "我是程序员": ("job_title", "程序员"),
     "I was promoted to team lead": ("job_title", "team lead"),
     "I've been promoted to Senior Engineer last week!": ("job_title", "Senior Engineer"),
     "I just got promoted to head of sales": ("job_title", "head of sales"),
@@ -102,7 +105,6 @@ I wish I'm Emma
 I am Legend
 I'm CEO
 I'm with Susan
-Я врач
 Я из Москвы
 Я рад
 Я Лев по гороскопу
@@ -112,11 +114,9 @@ I'm with Susan
 Я брат Анны
 Я Анны не видел
 Я Роман читаю
-我是医生
 我是王芳的哥哥
 我是王子
 我是高中生
-我是程序员
 我是金牛座
 我是江苏人
 我是学生

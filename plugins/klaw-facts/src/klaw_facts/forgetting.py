@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import define, evolve
 
-from klaw_facts.extracting.begins import begin_in
+from klaw_facts.extracting.begins import begin_in, told_by
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.index import FactIndex
 from klaw_facts.journal import FactsJournal
@@ -155,12 +155,10 @@ class Dropping:
             other = evolve(
                 other,
                 text=text,
-                slot=stated.slot if stated else None,
-                value=stated.value if stated else None,
+                **told_by(text, stated),
                 valid_from=begin.valid_from,
                 precision=begin.precision,
                 affirmed_at=begin.affirmed_at,
-                metadata={},
                 source=kept[0].chat,
                 said_at=message.said_at,
                 verified="quote",

@@ -21,7 +21,7 @@ from klaw_core import (
     read_regular,
     write_atomically,
 )
-from klaw_facts.extracting.begins import Begin, begin_in
+from klaw_facts.extracting.begins import Begin, begin_in, told_by
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.extracting.rules import category_of, importance_of
 from klaw_facts.extracting.slots import Stated, all_stated_in
@@ -75,11 +75,12 @@ class FactKeeper:
         or that of the text.
         """
         now = self.now()
-        begin = Begin()
+        begin, ended = Begin(), {}
         if slot is None:
             begin, stated = _stated(text, valid_from, now)
-            if stated is not None:
-                slot, value = stated.slot, stated.value if value is None else value
+            told = told_by(text, stated)
+            slot, ended = told["slot"], told["metadata"]
+            value = told["value"] if value is None else value
         _check_value(slot, value)
         _check_precision(precision)
         if precision is not None and valid_from is None:
@@ -105,7 +106,7 @@ class FactKeeper:
             value=value,
             importance=importance_of(category) if importance is None else importance,
             tags=tuple(tags),
-            metadata=check_metadata(metadata or {}),
+            metadata={**ended, **check_metadata(metadata or {})},
             **_since(valid_from, precision, begin if begin.valid_from else Begin(now, "by") if slot else begin),
             verified="person" if by == PERSON else "none",
             made_by=by,

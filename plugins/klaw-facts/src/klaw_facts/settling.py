@@ -13,6 +13,7 @@ from typing import Any
 
 from attrs import evolve
 
+from klaw_facts.extracting.begins import endings_of
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.fold import State, without_person_guard
 from klaw_facts.options import FactsOptions
@@ -29,8 +30,9 @@ def settled(state: State, lines: Iterable[Mapping[str, Any]], options: FactsOpti
     decided = {(line["fact"], line.get("by_fact")) for line in lines if line["op"] in _DECIDED}
     slots: dict[tuple[str, str], dict[str, Fact]] = defaultdict(dict)
     for fact in state.facts.values():
-        if fact.slot and not fact.is_hidden and options.is_single(fact.slot):
-            slots[fact.slot, fact.who][fact.id] = fact
+        for slot in (fact.slot, *(item.slot for item in endings_of(fact))):
+            if slot and not fact.is_hidden and options.is_single(slot):
+                slots[slot, fact.who][fact.id] = fact
     return [line for facts in slots.values() for line in _settled(facts, decided, options)]
 
 
@@ -38,8 +40,10 @@ def _settled(
     facts: dict[str, Fact], decided: AbstractSet[tuple[str, str | None]], options: FactsOptions
 ) -> list[dict[str, Any]]:
     """Return the ends of the values that a slot of one person has had, if several of them have none."""
-    current = [fact for fact in facts.values() if fact.valid_to is None]
-    if len({normalised(fact.value or "") for fact in current}) <= 1:
+    current = [fact for fact in facts.values() if fact.valid_to is None and fact.slot]
+    ended = [item for fact in facts.values() for item in endings_of(fact)]
+    several = len({normalised(fact.value or "") for fact in current}) > 1
+    if not several and not any(item.ends(fact.value or "") for item in ended for fact in current):
         return []
     # Not the time at which this machine has learnt of it: others learn of it at another time.
     moment = max(fact.recorded_at for fact in current if fact.recorded_at is not None)

@@ -12,7 +12,9 @@ from datetime import UTC, datetime, timedelta
 
 from attrs import evolve, frozen
 
-from klaw_facts.validity import is_dated, latest_begin
+from klaw_facts.extracting.begins import endings_of
+from klaw_facts.extracting.slots import Stated
+from klaw_facts.validity import is_dated, latest_begin, unit_end
 from klaw_facts.values import Fact, normalised
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -25,7 +27,8 @@ class Turn:
     """A value in its place. ``begin`` is the first moment at which it may be true, given the values before it.
 
     ``latest`` is the last moment at which it can have begun, ``known`` the last at which it is known to be true,
-    ``likely`` the last at which it was said as news that nothing had overtaken.
+    ``likely`` the last at which it was said as news that nothing had overtaken. A fact that says that a value has ended
+    has a turn, too.
     """
 
     fact: Fact
@@ -45,8 +48,19 @@ class Turn:
         """The value as it is compared."""
         return normalised(self.fact.value or "")
 
+    @property
+    def endings(self) -> Sequence[Stated]:
+        """What it says to be so no more, if it is the turn of no value."""
+        return endings_of(self.fact)
+
+    def ends(self, other: Turn) -> bool:
+        """Whether it says that the value of another turn is true no more."""
+        return any(item.slot == other.fact.slot and item.ends(other.fact.value or "") for item in self.endings)
+
     def differs_from(self, earlier: Turn) -> bool:
-        """Whether this is not the earlier value going on: another one, or one that began again later."""
+        """Whether this is not the earlier value going on: another one, or one that began again later, or its end."""
+        if self.endings or earlier.endings:
+            return self.ends(earlier) or earlier.ends(self)
         begin = self.fact.valid_from
         began_again = self.is_dated and begin is not None and begin > earlier.known
         return began_again or self.value != earlier.value
@@ -86,13 +100,17 @@ def succession(facts: Iterable[Fact], now: datetime) -> Sequence[Turn]:
 
 def _after(before: Sequence[Turn], turns: Iterable[Turn]) -> Iterator[Turn]:
     """Yield values with begins after the moments at which the values before are known, or else said, to be true."""
-    known = max((turn.known for turn in before), default=_NEVER)
-    likely = max((turn.likely for turn in before), default=_NEVER)
+    values = [turn for turn in before if not turn.endings]
+    known = max((turn.known for turn in values), default=_NEVER)
+    likely = max((turn.likely for turn in values), default=_NEVER)
     for turn in turns:
         if turn.is_dated:
             floor = likely if likely < turn.latest else known
             if turn.begin <= floor < turn.latest:
-                begin = floor + RESOLUTION
+                # What was said to be true on a day was so on all of it, as far as anybody knows.
+                day_after = unit_end(floor, "day")
+                begin = day_after if day_after < turn.latest else floor + RESOLUTION
                 turn = evolve(turn, begin=begin, known=max(begin, turn.known))  # noqa: PLW2901  # the same value
         yield turn
-        known, likely = max(known, turn.known), max(likely, turn.likely)
+        if not turn.endings:
+            known, likely = max(known, turn.known), max(likely, turn.likely)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from attrs import frozen
 
-from klaw_facts.extracting.slots import Stated, all_stated_in
-from klaw_facts.values import Precision, normalised
+from klaw_facts.extracting.slots import Stated, all_stated_in, ended_in
+from klaw_facts.values import Fact, Precision, normalised
 from klaw_words.dates import resolve
+
+
+#: The metadata of a fact that says that a value of a slot has ended: the slots. Its text says which value.
+ENDS = "ends"
 
 
 @frozen
@@ -60,3 +65,16 @@ def begin_in(content: str, place: tuple[int, int], when: str | None, said_at: da
 def is_said(when: str | None, content: str) -> bool:
     """Return whether a text has these words, however they are written."""
     return bool(when) and normalised(str(when)) in normalised(content)
+
+
+def told_by(text: str, stated: Stated | None) -> dict[str, Any]:
+    """Return the slot, the value and the metadata of a fact with this statement in its text."""
+    if stated is None or stated.is_ended:
+        slots = " ".join(dict.fromkeys(item.slot for item in ended_in(text))) if stated else ""
+        return {"slot": None, "value": None, "metadata": {ENDS: slots} if slots else {}}
+    return {"slot": stated.slot, "value": stated.value, "metadata": {}}
+
+
+def endings_of(fact: Fact) -> tuple[Stated, ...]:
+    """Return what a fact says to be so no more; nothing if a person has changed its text since."""
+    return ended_in(fact.text) if ENDS in fact.metadata and fact.slot is None else ()

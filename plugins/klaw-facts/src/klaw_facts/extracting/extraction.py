@@ -18,7 +18,7 @@ from attrs import define, evolve, field, frozen
 from klaw_core import LanguageModel, LanguageModelError, estimate_tokens
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.extracting import rule_extractor
-from klaw_facts.extracting.begins import begin_in, is_said
+from klaw_facts.extracting.begins import begin_in, is_said, told_by
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, project_of
 from klaw_facts.extracting.model_extractor import ModelExtractor
 from klaw_facts.extracting.resolve import Resolver, nominees
@@ -334,20 +334,20 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     part = next((part for part in statements(said) if candidate.quote.strip() in part), said)
     start = verified.quote.start + said.find(part)
     begin, stated = begin_in(message.content, (start, start + len(part)), candidate.when, message.said_at)
-    slot, value = (stated.slot, stated.value) if stated else (None, None)
+    told = told_by(part, stated)
     when = resolve_date(candidate.when, message.said_at) if candidate.when else None
     if when is not None and not is_said(candidate.when, said):
         when = None
-    metadata = {"when": when.moment.date().isoformat()} if when else {}
+    metadata = {**told["metadata"], **({"when": when.moment.date().isoformat()} if when else {})}
     metadata |= {"project": message.project} if message.project else {}
     return Fact(
-        make_id("f", message.speaker, category, slot, normalised(verified.text), verified.quote.record()),
+        make_id("f", message.speaker, category, told["slot"], normalised(verified.text), verified.quote.record()),
         verified.text,
         subject=message.speaker,
         person=message.person,
         category=category,
-        slot=slot,
-        value=value,
+        slot=told["slot"],
+        value=told["value"],
         importance=importance_of(category),
         metadata=metadata,
         quotes=(verified.quote,),

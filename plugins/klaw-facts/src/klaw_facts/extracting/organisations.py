@@ -13,8 +13,8 @@ _LEGAL = lazy_pattern(
     r"|bv|oyj|asa|& co|and co|& co\. kg)\.?)+$"
 )
 _INSTITUTION = lazy_pattern(
-    r"university of .+|.+ (?:university|university hospital|institute of technology|medical cent(?:er|re)"
-    r"|general hospital)|max planck institute.*|fraunhofer .+|ministry of .+|city of .+"
+    r"university of .+|.+ (?:university|institute of technology|medical cent(?:er|re)|hospital|bank|airlines|airways"
+    r"|(?:city|county|town|borough) council)|max planck institute.*|fraunhofer .+|ministry of .+|city of .+"
 )
 # Programs in which people work, too: "Я работаю в Zoom".
 _PROGRAMS = """

@@ -36,14 +36,14 @@ def is_place(text: str) -> bool:
         return _is_in_china(text)
     first, *between = (part.strip() for part in text.split(","))
     if not between:
-        return _key(text) in _known()
-    last = _key(between.pop())
+        return key_of(text) in _known()
+    last = key_of(between.pop())
     if _STATE.fullmatch(last) is not None or last in _NAMED_LIKE_PEOPLE:
-        is_within = _key(first) in _NAMED_LIKE_PEOPLE.get(last, _known())
+        is_within = key_of(first) in _NAMED_LIKE_PEOPLE.get(last, _known())
     elif last in _regions():
         is_within = True  # a village is known by what it is in
     else:  # a part of a city; but two cities are a correction, and "Lyon, Sydney" may speak to somebody
-        is_within = last in _known() and not is_given(last) and _key(first) not in _known()
+        is_within = last in _known() and not is_given(last) and key_of(first) not in _known()
     return is_within and len(between) <= 1
 
 
@@ -58,7 +58,7 @@ def _is_in_china(text: str) -> bool:
     return False
 
 
-def _key(name: str) -> str:
+def key_of(name: str) -> str:
     """Return what the forms of a name have in common: no accents; in Russian no endings of cases."""
     if _RUSSIAN.search(name):
         return " ".join(_ENDING.sub("", part) for part in re.split(r"[ -]", name.casefold()))
@@ -67,9 +67,9 @@ def _key(name: str) -> str:
 
 @cache
 def _known() -> frozenset[str]:
-    return frozenset(_key(name) for part in parts_of("places.txt") for name in part)
+    return frozenset(key_of(name) for part in parts_of("places.txt") for name in part)
 
 
 @cache
 def _regions() -> frozenset[str]:
-    return frozenset(map(_key, parts_of("places.txt")[0]))
+    return frozenset(map(key_of, parts_of("places.txt")[0]))

@@ -15,17 +15,18 @@ _MONTH = (
 )
 _RU_MONTH = r"(?:январ|феврал|март|апрел|ма[яйе]|июн|июл|август|сентябр|октябр|ноябр|декабр)[а-я]*"
 _YEAR = r"(?:19|20)\d\d"
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _DAY = (
     rf"(?:{_YEAR}-\d\d-\d\d|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? {_YEAR})?"
     rf"|(?:the )?\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? {_YEAR})?|\d{{1,2}}\.\d{{1,2}}\.{_YEAR})"
 )
 _PERIOD = rf"(?:{_YEAR}|{_MONTH}(?:,? {_YEAR})?)"
-_NAMED = rf"(?:week(?:end)?|month|year|{_MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+_NAMED = rf"(?:week(?:end)?|month|year|{_MONTH}|{_WEEKDAY})"
 _COUNT = r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten)"
 _RU_SPAN = r"(?:год|месяц|неделю|(?:\d+|два|две|три|четыре|пять) (?:года?|лет|месяц\w*|недел\w+|дня|дней))"
 #: When something happened, or will happen.
 AT = (
-    rf"(?:(?:in|from) (?:early |late )?{_PERIOD}|(?:on |from )?{_DAY}|(?:last|this|next) {_NAMED}"
+    rf"(?:(?:in|from) (?:early |late )?{_PERIOD}|(?:on |from )?{_DAY}|on {_WEEKDAY}|(?:last|this|next) {_NAMED}"
     rf"|{_COUNT} (?:day|week|month|year)s? ago|yesterday|today|tomorrow|in {_COUNT} (?:day|week|month|year)s?"
     rf"|(?:в|с) {_YEAR}(?:(?:-?м)? год[ау])?|(?:в|с) {_RU_MONTH}(?: {_YEAR}(?: года)?)?|(?:с )?\d{{1,2}} {_RU_MONTH}(?: {_YEAR}(?: года)?)?"
     rf"|(?:в|с) (?:прошл|эт|следующ)\w+ (?:год[уа]|месяц[еа])|(?:на|с) (?:прошл|эт|следующ)\w+ недел\w|вчера|позавчера|сегодня|завтра"
@@ -36,9 +37,11 @@ SINCE = (
     rf"(?:(?:since|as of|from) (?:(?:last )?{_NAMED}|{_PERIOD}|{_DAY}|yesterday)"
     rf"|с (?:{_YEAR}(?: года)?|{_RU_MONTH}(?: {_YEAR}(?: года)?)?|прошл\w+ (?:года|месяца|недели)|\d{{1,2}} {_RU_MONTH}(?: {_YEAR}(?: года)?)?))"
 )
+#: For how long something has been so, which says nothing that can be read.
+LASTING = rf"for (?:(?:about|over|almost|nearly) )?(?:the (?:last|past) )?{_COUNT} (?:year|month|week)s?(?: now| already)?"
 #: At present, as everything that has no time.
 NOW = (
-    rf"(?:right now|now|these days|nowadays|currently|at the moment|at present|again|permanently|too|by the way"
+    rf"(?:right now|now|these days|nowadays|currently|at the moment|at present|again|permanently|too|by the way|btw"
     rf"|for (?:about |over )?{_COUNT} (?:year|month|week)s? (?:now|already)|full[- ]time|part[- ]time"
     rf"|сейчас|теперь|снова|опять|уже {_RU_SPAN}|тоже)"
 )
@@ -50,14 +53,15 @@ ZH_AT = (
     r"(?:上个?月|上个?周|上个?星期|去年|今年|昨天|前天|今天|明天|下个?月|下个?周|下个?星期|明年|\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?"
     r"|\d{1,2}月(?:\d{1,2}[日号])?|[一二三四五六七八九十两\d]{1,3}(?:天|周|个星期|个月|年)前|[从自](?:去年|今年|上个?月|昨天|明年|\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月(?:\d{1,2}[日号])?)(?:起|开始))"
 )
-_KIN = r"(?:wife|husband|partner|kids|children|son|daughter|sons|daughters|parents|family|girlfriend|boyfriend|dogs?|cats?)"
+#: Who lives with somebody.
+KIN = r"(?:wife|husband|partner|kids|children|son|daughter|sons|daughters|parents|family|girlfriend|boyfriend|dogs?|cats?)"
 #: Who is there too.
 COMPANY = (
-    rf"(?:with (?:(?:my|our) )?(?:(?:two|three|four|\d) )?{_KIN}(?: and (?:my |our )?(?:(?:two|three|four|\d) )?{_KIN})?"
+    rf"(?:with (?:(?:my|our) )?(?:(?:two|three|four|\d) )?{KIN}(?: and (?:my |our )?(?:(?:two|three|four|\d) )?{KIN})?"
     r"|with (?-i:[A-Z][a-z]+)(?: and (?-i:[A-Z][a-z]+))?|с (?:женой|мужем|семь[её]й|детьми|родителями)|for work|for a new job)"
 )
 #: Of whom a statement tells: the speaker, alone or with others.
-I_AND = rf"(?:i|we|my (?:{_KIN}) and i)"
+I_AND = rf"(?:i|we|my (?:{KIN}) and i)"
 RU_I = r"(?:я|мы|мы с (?:женой|мужем|семь[её]й))"
 
 #: The heads of titles and names of professions.
@@ -66,11 +70,32 @@ TITLE = (
     r"|ceo|cto|cfo|coo|partner|associate|professor|captain|sergeant|lieutenant|editor|coordinator|consultant|foreman|chef|nurse|teacher"
     r"|principal|executive|specialist|administrator|scientist|secretary|accountant|producer|strategist|controller|superintendent|doctor|dentist"
     r"|lawyer|student|researcher|driver|cook|waiter|waitress|baker|carpenter|electrician|plumber|mechanic|technician|pharmacist|therapist"
-    r"|psychologist|journalist|translator|photographer|librarian|gardener|farmer|firefighter|paramedic|midwife|cashier|clerk|receptionist|tutor)"
+    r"|psychologist|journalist|translator|photographer|librarian|gardener|farmer|firefighter|paramedic|midwife|cashier|clerk|receptionist|tutor|pilot|vet|surgeon|barista|hairdresser|paralegal)"
 )
+# Professions that say what a person works as, and what may stand before them.
+_PROFESSION = (
+    r"(?:engineer|developer|programmer|analyst|designer|architect|accountant|consultant|chef|nurse|teacher|scientist|secretary|doctor|dentist"
+    r"|lawyer|researcher|baker|carpenter|electrician|plumber|mechanic|technician|pharmacist|therapist|psychologist|journalist|translator|photographer"
+    r"|librarian|gardener|farmer|firefighter|paramedic|midwife|cashier|clerk|receptionist|tutor|pilot|vet|veterinarian|surgeon|barista|waiter|waitress"
+    r"|hairdresser|paralegal|professor)"
+)
+_FIELD = (
+    r"(?:senior|junior|lead|staff|freelance|self-employed|licensed|registered|software|data|civil|mechanical|electrical|chemical|industrial|structural"
+    r"|network|systems?|security|web|frontend|backend|full[- ]stack|mobile|machine learning|graphic|interior|product|ux|school|primary school"
+    r"|secondary school|high school|kindergarten|maths?|music|language|physics|history|english|tax|management|financial|business|research|veterinary"
+    r"|dental|truck|taxi|bus|train|airline|landscape|sous|pastry|assistant|associate|social)"
+)
+#: What somebody works as.
+A_PROFESSION = rf"(?:{_FIELD} ){{0,2}}{_PROFESSION}"
 #: A short title.
 A_TITLE = rf"(?:[\w/&-]+ ){{0,3}}{TITLE}(?: of (?:[\w&-]+ ?){{1,3}})?"
-_RU_WORK = r"(?:студент\w*|врач|учитель\w*|инженер|программист\w*|разработчик|дизайнер|юрист|медсестра|бухгалтер)"
+RU_PROFESSION = r"(?:врач|учитель(?:ница)?|инженер|программист|разработчик|дизайнер|юрист|медсестра|бухгалтер)"
+#: The same after "работаю".
+RU_AS_PROFESSION = (
+    r"(?:врачом|учителем|учительницей|инженером|программистом|разработчиком|дизайнером|юристом|медсестрой|бухгалтером|менеджером|аналитиком"
+    r"|поваром|продавцом|водителем|переводчиком)"
+)
+_RU_WORK = rf"(?:студент\w*|{RU_PROFESSION})"
 
 #: What may stand before a statement, in any number.
 LEAD = (

@@ -14,6 +14,7 @@ from typing import Any
 
 from attrs import define, evolve, field
 
+from klaw_facts.extracting.begins import endings_of
 from klaw_facts.fold import State
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import fact_record, operation
@@ -118,8 +119,10 @@ class Resolver:
         """
         slots = {(fact.slot, fact.who): fact for fact in facts if self.options.is_single(fact.slot)}
         for fact in slots.values():
-            turns = sorted(self._succession(fact), key=lambda turn: turn.known)
+            turns = sorted(self._succession(fact, str(fact.slot)), key=lambda turn: turn.known)
             for place, turn in enumerate(turns):
+                if turn.endings:
+                    continue
                 after = (item for item in turns[place + 1 :] if item.differs_from(turn))
                 later = next((item for item in after if concerns(turn.fact, item.fact)), None)
                 if later is None:
@@ -133,9 +136,9 @@ class Resolver:
 
         A clock that was put back gives it an earlier time. What was said in a message was said when the message says.
         """
-        if fact.said_at is not None or not self.options.is_single(fact.slot):
+        if fact.said_at is not None or not self._slots_of(fact):
             return fact
-        others = [self._facts[name] for name in self._by_slot.get(str(fact.slot), ())]
+        others = [self._facts[name] for slot in self._slots_of(fact) for name in self._by_slot.get(slot, ())]
         moments = [
             max(turn_of(item, self.ts).said, item.affirmed_at or self.ts) for item in others if item.who == fact.who
         ]
@@ -188,9 +191,10 @@ class Resolver:
         moment = turn_of(fact, self.ts).begin
         same = [self._facts[name] for name in self._by_text.get(normalised(fact.text), ())]
         same = [known for known in same if known.identity == fact.identity]
-        if not self.options.is_single(fact.slot):
+        slots = self._slots_of(fact)
+        if not slots:
             return next((known for known in same if known.valid_to is None or moment < known.valid_to), None)
-        turns = self._succession(fact)
+        turns = self._succession(fact, slots[0])
         place = [turn.fact.id for turn in turns].index(fact.id)
         for known in _repeated(turns, place):
             ended = known.valid_to is not None and known.valid_to <= moment
@@ -214,31 +218,37 @@ class Resolver:
             self._do("edit", known, changes=changes)
             again = evolve(again, valid_from=fact.valid_from, precision=fact.precision)
         self._facts[known.id] = again
-        if self.options.is_single(known.slot):
-            self._end_others(again)
+        self._end_others(again)
 
-    def _succession(self, fact: Fact) -> Sequence[Turn]:
-        """Return the values of the slot of a fact, with this one."""
-        others = [self._facts[name] for name in self._by_slot.get(str(fact.slot), ()) if name != fact.id]
+    def _slots_of(self, fact: Fact) -> Sequence[str]:
+        """Return the slots with one value at a time of which a fact tells a value, or the end of one."""
+        slots = [fact.slot or "", *(item.slot for item in endings_of(fact))]
+        return [slot for slot in slots if slot and self.options.is_single(slot)]
+
+    def _succession(self, fact: Fact, slot: str) -> Sequence[Turn]:
+        """Return the values of a slot, with this fact."""
+        others = [self._facts[name] for name in self._by_slot.get(slot, ()) if name != fact.id]
         others = [item for item in others if item.who == fact.who and self._may_change(item, fact)]
         return succession([*others, fact], self.ts)
 
     def _end_others(self, fact: Fact) -> None:
         """End the values of a slot that this one has followed, and this one where the next value begins."""
-        if not self.options.is_single(fact.slot):
-            return
-        turns = self._succession(fact)
+        for slot in self._slots_of(fact):
+            self._end_others_of(slot, fact)
+
+    def _end_others_of(self, slot: str, fact: Fact) -> None:
+        turns = self._succession(fact, slot)
         place = [turn.fact.id for turn in turns].index(fact.id)
         mine = turns[place]
         after = {turn.fact.id for turn in turns[place + 1 :]}
-        for turn in turns[:place]:
+        for turn in _values(turns[:place]):
             old, moment = turn.fact, self._end_of(turn, mine)
             # Not if only the clock says so: with the same end, it was another value that followed.
             ended_later = old.valid_to is not None and (moment < old.valid_to or old.ended_by in after)
             if (old.valid_to is None or (ended_later and old.end_reason == SLOT)) and mine.differs_from(turn):
                 self._end(old, fact, moment, SLOT)
         later = next((turn for turn in turns[place + 1 :] if turn.differs_from(mine)), None)
-        if later is not None:
+        if later is not None and not mine.endings:
             # A value whose time encloses this one has begun before it: it is known again when it is said.
             is_later = later.begin > mine.known or (later.is_dated and later.begin >= mine.begin)
             self._end_now(fact, later, later.begin if is_later else later.known)
@@ -261,8 +271,8 @@ class Resolver:
     def _remember(self, fact: Fact) -> None:
         self._facts[fact.id] = fact
         self._by_text.setdefault(normalised(fact.text), []).append(fact.id)
-        if fact.slot:
-            self._by_slot.setdefault(fact.slot, []).append(fact.id)
+        for slot in {fact.slot, *(item.slot for item in endings_of(fact))} - {None}:
+            self._by_slot.setdefault(str(slot), []).append(fact.id)
 
 
 def nominees(fact: Fact, facts: Iterable[Fact]) -> list[Fact]:
@@ -286,7 +296,13 @@ def _repeated(turns: Sequence[Turn], place: int) -> Iterator[Fact]:
     after = takewhile(lambda turn: not turn.differs_from(mine), turns[place + 1 :])
     before = takewhile(lambda turn: not mine.differs_from(turn), reversed(turns[:place]))
     for beside in (after, before):
-        yield from islice((turn.fact for turn in beside if turn.fact.identity == mine.fact.identity), 1)
+        same = (turn.fact for turn in beside if bool(turn.endings) == bool(mine.endings))
+        yield from islice((fact for fact in same if fact.identity == mine.fact.identity), 1)
+
+
+def _values(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """Yield the turns of values, without those that say that one has ended."""
+    return (turn for turn in turns if not turn.endings)
 
 
 def _without(record: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from functools import cache, lru_cache
 
 from attrs import evolve, frozen
 
-from klaw_facts.extracting import names, plain
+from klaw_facts.extracting import endings, names, plain
 from klaw_facts.extracting.organisations import is_organisation
-from klaw_facts.extracting.places import is_place
+from klaw_facts.extracting.places import is_place, key_of
 from klaw_facts.extracting.sentences import Sentence, sentences
 from klaw_facts.values import normalised
 from klaw_words.dates import resolve
@@ -29,7 +29,7 @@ _MONTHS = (
 _DATE = (
     rf"(?:\d{{4}}-\d{{2}}-\d{{2}}|{_MONTHS}\.?\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s+\d{{4}})?"
     rf"|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTHS}(?:,?\s+\d{{4}})?"
-    r"|\d{1,2}\s+(?:января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря)(?:\s+\d{4})?"
+    r"|\d{1,2}\s+(?:января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря)(?:\s+\d{4})?(?=\s+года|\W|$)"
     r"|(?:\d{4}年)?\d{1,2}月\d{1,2}[日号])"
 )
 _VALUE = "(?P<value>{})"
@@ -58,7 +58,7 @@ _ZH_ORGANISATION = _VALUE.format(
 )
 _LANGUAGES = (
     r"(?:English|German|French|Spanish|Italian|Portuguese|Dutch|Danish|Swedish|Norwegian|Finnish|Polish|Czech|Slovak|Hungarian|Romanian|Bulgarian"
-    r"|Greek|Turkish|Russian|Ukrainian|Serbian|Croatian|Slovenian|Estonian|Latvian|Lithuanian|Arabic|Hebrew|Persian|Hindi|Urdu|Bengali|Tamil"
+    r"|Greek|Turkish|Russian|Ukrainian|Serbian|Croatian|Slovenian|Estonian|Latvian|Lithuanian|Arabic|Hebrew|Persian|Hindi|Urdu|Bengali|Tamil|Telugu|Marathi|Gujarati|Punjabi|Kannada|Malayalam"
     r"|Chinese|Mandarin|Cantonese|Japanese|Korean|Vietnamese|Thai|Indonesian|Malay|Swahili|Catalan|Basque|Irish|Welsh)"
 )
 _RU_TITLE = (
@@ -66,6 +66,11 @@ _RU_TITLE = (
     r"|архитектор|бригадир|капитан|профессор|редактор|вед[ую]щ|старш|главн))[а-яё-]+(?: [а-яё-]+){0,3}?"
 )
 _ZH_TITLE = rf"{_HAN}{{0,8}}?(?:经理|主管|总监|组长|部长|主任|工程师|总裁|教授|院长|校长|店长|老师|医生|护士|律师|设计师|程序员)"
+_ZH_PROFESSION = r"(?:老师|医生|护士|工程师|程序员|律师|设计师)"
+_ZH_LANGUAGES = r"(?:中文|汉语|普通话|粤语|英文|英语|德语|法语|西班牙语|俄语|日语|韩语|意大利语|葡萄牙语|阿拉伯语)"
+_RU_LANGUAGES = r"(?:русск|английск|немецк|французск|испанск|итальянск|китайск|японск|татарск|украинск|белорусск|казахск|польск|турецк)"
+_EMAIL = r"[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+[.][A-Za-z0-9_.-]*[A-Za-z0-9]"
+_PHONE = r"[+(]?[0-9][0-9 ()-]{5,}[0-9]"
 _ZONE = (
     r"(?-i:(?:UTC|GMT)(?:[+-][0-9]{1,2}(?::[0-9]{2})?)?|[+-][0-9]{2}:?[0-9]{2}|[ECMP][SD]?T|AK[SD]T|HST|BST|WES?T|CES?T|EES?T|MSK|IST|PKT"
     r"|ICT|SGT|HKT|JST|KST|A[EC][SD]T|AWST|NZ[SD]T|SAST|BRT|ART"
@@ -86,13 +91,16 @@ _TOPIC = (
 _DUE = r"(?:deadline|due date|launch(?: date)?|release(?: date)?)"
 _IS = (
     r"(?: (?:is|will be)(?: now)?(?: on| by| set (?:to|for))?"
-    r"| (?:has been|was|is|got)(?: now| again)? (?:set (?:to|for)|moved to|pushed to|extended to|changed to))"
+    r"|(?: (?:has been|was|is|got)(?: now| again)?)? (?:set (?:to|for)|moved to|pushed to|extended to|changed to))"
 )
 _MOVED = r"(?:moved|pushed|shifted|postponed|rescheduled|extended|changed|delayed|brought forward)(?: back| out| up| forward)?"
 _FROM = rf"(?: from {_DATE})?"
 
 _I = rf"{plain.I_AND}(?:['’]m| am| are|['’]re)?"
 _I_HAVE = rf"{plain.I_AND}(?:['’]ve| have)?(?: just| recently| finally)?"
+_I_HAVE_BEEN = rf"{plain.I_AND}(?:['’]ve| have)(?: now)? (?:been )?"
+_LONG = rf" (?:(?P<time>{plain.SINCE})|{plain.LASTING})"
+_MATE = r"(?:wife|husband|partner|spouse|girlfriend|boyfriend|fianc[ée]e?)"
 _ADVERB = r"(?: now| currently| still| already| just| finally)?"
 _ZH_I = "我们?"
 
@@ -115,13 +123,21 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "name",
         "timeless",
-        rf"i(?:['’]m| am) {_VALUE.format(f'(?-i:{names.ENGLISH})')}(?:,? from {_CAPITALS})?",
-        ("i'm", "i’m", "i am"),
+        rf"(?:i(?:['’]m| am)|myself) {_VALUE.format(f'(?-i:{names.ENGLISH})')}(?:,? from {_CAPITALS})?",
+        ("i'm", "i’m", "i am", "myself"),
     ),
-    ("name", "timeless", rf"меня зовут {_VALUE.format(_RU_NAME)}(?:,? (?:и )?я из {_RU_CAPITALS})?", ("зовут",)),
+    ("name", "timeless", rf"(?:меня зовут|мо[её] имя(?: ?[—–-])?) {_VALUE.format(_RU_NAME)}(?:,? (?:и )?я из {_RU_CAPITALS})?", ("зовут", "имя")),
     ("name", "timeless", rf"(?:я(?: ?[—–-])?|это) {_VALUE.format(f'(?-i:{names.RUSSIAN})')}", ("я", "это")),
     ("name", "timeless", rf"我(?:的名字)?(?:叫|是|是叫){_VALUE.format(names.CHINESE)}", ("我",)),
-    ("home", "state", rf"{_I}{_ADVERB} (?:live|living) in (?:the )?{_PLACE}", ("live", "living")),
+    ("home", "state", rf"{_I}{_ADVERB} (?:live|living|based) in (?:the )?{_PLACE}", ("live", "living", "based")),
+    (
+        "home",
+        "state",
+        rf"(?:my|our) home is in (?:the )?{_PLACE}|{_I} an? residents? of (?:the )?{_PLACE.replace('value', 'value2')}",
+        ("home", "resident"),
+    ),
+    ("home", "timeless", rf"{_I_HAVE_BEEN}(?:lived|living|based|resided) in (?:the )?{_PLACE}{_LONG}", ("liv", "based", "resided")),
+    ("home", "timeless", rf"{_I} (?:live|living) (?P<time>{plain.SINCE}) in {_PLACE}", ("liv",)),
     (
         "home",
         "event",
@@ -131,7 +147,7 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "home",
         "state",
-        rf"{plain.RU_I}(?: теперь| сейчас| всё ещё| по-прежнему)? (?:живу|жив[её]м) в {_RU_PLACE}",
+        rf"(?:{plain.RU_I} )?(?:(?:теперь|сейчас|всё ещё|по-прежнему) )?(?:живу|жив[её]м) в {_RU_PLACE}",
         ("жив",),
     ),
     (
@@ -140,29 +156,38 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         rf"{plain.RU_I}(?: недавно| только что| наконец)? переехал[аи]?(?: из {_RU_CAPITALS})? в {_RU_PLACE}",
         ("переехал",),
     ),
-    ("home", "zh-state", rf"{_ZH_I}{{}}(?:居?住在){_ZH_PLACE}", ("住在",)),
+    ("home", "zh-state", rf"(?:{_ZH_I}{{}}(?:居?住在)|我们?家在){_ZH_PLACE}", ("住在", "家在")),
     ("home", "zh-event", rf"{_ZH_I}{{}}(?:(?:从{_HAN}{{2,5}})?搬(?:到|去)了?){_ZH_PLACE}了?", ("搬",)),
     (
         "employer",
         "state",
-        rf"{_I}{_ADVERB} (?:work|working) (?:at|for) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?(?: in (?P<where>{_CAPITALS}))?",
-        ("work",),
+        rf"{_I}{_ADVERB} (?:(?:work|working)(?: remotely)? (?:at|for|in)|employed (?:at|by|with)) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?(?: in (?P<where>{_CAPITALS}))?",
+        ("work", "employed"),
     ),
+    ("employer", "timeless", rf"my (?:new )?employer is (?:the )?{_ORGANISATION}", ("employer",)),
+    (
+        "employer",
+        "timeless",
+        rf"{_I_HAVE_BEEN}(?:(?:work(?:ing|ed)|employed) )?(?:at|for|by|with) (?:the )?{_ORGANISATION}{_LONG}",
+        ("at ", "for ", "by ", "with "),
+    ),
+    ("employer", "timeless", rf"{_I} (?:work|working) (?P<time>{plain.SINCE}) (?:at|for) (?:the )?{_ORGANISATION}", ("work",)),
     (
         "employer",
         "event",
-        rf"{_I_HAVE} (?:started working (?:at|for)|(?:got|landed|found|started) (?:a|my)(?: new)? job (?:at|with)) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?",
-        ("working", "job"),
+        rf"{_I_HAVE} (?:started (?:working )?(?:at|for)|(?:got|landed|found|started) (?:a|my)(?: new)? job (?:at|with)) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?",
+        ("started", "job"),
     ),
     ("employer", "event", rf"{_I_HAVE} joined {_ORGANISATION} as an? {plain.A_TITLE}", ("joined",)),
-    ("employer", "state", rf"я(?: теперь| сейчас)? работаю в {_RU_ORGANISATION}", ("работаю",)),
+    ("employer", "state", rf"(?:я )?(?:(?:теперь|сейчас) )?работаю в {_RU_ORGANISATION}", ("работаю",)),
     (
         "employer",
         "event",
-        rf"я(?: недавно)? (?:начала? работать|устроил(?:ся|ась) на работу) в {_RU_ORGANISATION}",
-        ("работать", "работу"),
+        rf"я(?: недавно)? (?:начала? работать|устроил(?:ся|ась)(?: на работу)?) в {_RU_ORGANISATION}",
+        ("работать", "устроил"),
     ),
-    ("employer", "zh-state", rf"我{{}}在{_ZH_ORGANISATION}(?:工作|上班)", ("在",)),
+    ("employer", "zh-state", rf"我{{}}在{_ZH_ORGANISATION}(?:工作|上班|(?:做|当|担任){_ZH_TITLE})", ("在",)),
+    ("employer", "zh-state", rf"我{{}}就职于{_ZH_ORGANISATION}", ("就职于",)),
     ("employer", "zh-event", rf"我{{}}开始在{_ZH_ORGANISATION}(?:工作|上班)", ("开始",)),
     (
         "job_title",
@@ -170,6 +195,26 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         rf"my (?:new )?(?:job )?title is {_VALUE.format(plain.A_TITLE)}|i(?: now)? work as an? (?P<value2>{plain.A_TITLE})(?: (?:at|for) {_CAPITALS})?",
         ("title", "work as"),
     ),
+    (
+        "job_title",
+        "state",
+        rf"i(?:['’]m| am)(?: now)? an? {_VALUE.format(plain.A_PROFESSION)}(?: by (?:trade|profession))?(?: (?:at|for) (?:the )?{_CAPITALS})?",
+        ("i'm", "i’m", "i am"),
+    ),
+    (
+        "job_title",
+        "timeless",
+        rf"{_I_HAVE_BEEN}(?:(?:work(?:ing|ed) )?as )?(?:an? |the )?{_VALUE.format(plain.A_TITLE)}(?: (?:at|for) {_CAPITALS})?{_LONG}",
+        ("ve",),
+    ),
+    ("job_title", "event", rf"{_I_HAVE} (?:became|become) an? {_VALUE.format(plain.A_TITLE)}", ("beca", "beco")),
+    (
+        "job_title",
+        "state",
+        rf"(?:я )?работаю {_VALUE.format(plain.RU_AS_PROFESSION)}|я(?: ?[—–-])? (?P<value2>{plain.RU_PROFESSION})",
+        ("я", "работаю"),
+    ),
+    ("job_title", "timeless", rf"我是(?:一[名位个])?{_VALUE.format(_ZH_PROFESSION)}", ("我是",)),
     (
         "job_title",
         "timeless",
@@ -197,56 +242,75 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "birthday",
         "timeless",
-        rf"my birthday(?:['’]s| is)(?: on)? {_VALUE.format(_DATE)}|i was born on (?P<value2>{_DATE})",
-        ("birthday", "born"),
+        rf"my (?:birthday|b-?day|date of birth|birth date)(?:['’]s| is| falls)(?: on)?(?: the)? {_VALUE.format(_DATE)}|i was born(?: on)?(?: the)? (?P<value2>{_DATE})",
+        ("my b", "my date", "born"),
     ),
     (
         "birthday",
         "timeless",
-        rf"мой день рождения ?(?:[—:-] ?)?{_VALUE.format(_DATE)}|我的生日是(?P<value2>{_DATE})",
-        ("день рождения", "生日"),
+        rf"(?:(?:мой|у меня) день рождения|я родил(?:ся|ась)) ?(?:[—:-] ?)?{_VALUE.format(_DATE)}(?: года)?|我(?:的生日是|出?生于)(?P<value2>{_DATE})",
+        ("день рождения", "родил", "生"),
     ),
     (
         "partner",
         "timeless",
-        rf"my (?:wife|husband|partner|spouse)(?:['’]s name is| is called) {_VALUE.format(_NAME)}",
-        ("wife", "husband", "partner", "spouse"),
+        rf"my {_MATE}(?:['’]s name is| is called) {_VALUE.format(_NAME)}",
+        ("name", "called"),
     ),
     (
         "partner",
         "timeless",
-        rf"my (?:wife|husband|partner|spouse) is {_VALUE.format(f'(?-i:{names.ENGLISH})')}",
-        ("wife", "husband", "partner", "spouse"),
+        rf"my {_MATE} is {_VALUE.format(f'(?-i:{names.ENGLISH})')}",
+        ("wife", "husband", "partner", "spouse", "friend", "fianc"),
+    ),
+    ("partner", "state", rf"i(?:['’]m| am) married to {_VALUE.format(f'(?-i:{names.ENGLISH})')}", ("married",)),
+    (
+        "partner",
+        "event",
+        rf"{_I_HAVE} (?:(?:got )?married to|married) {_VALUE.format(f'(?-i:{names.ENGLISH})')}",
+        ("married",),
     ),
     (
         "partner",
         "timeless",
-        rf"мо(?:ю жену|его мужа) зовут {_VALUE.format(_RU_NAME)}|我(?:妻子|丈夫|老公|老婆)叫(?P<value2>{names.CHINESE})",
+        rf"мо(?:ю (?:жену|девушку)|его (?:мужа|парня)) зовут {_VALUE.format(_RU_NAME)}|我的?(?:妻子|丈夫|老公|老婆|女朋友|男朋友)叫(?P<value2>{names.CHINESE})",
         ("зовут", "叫"),
     ),
     (
         "timezone",
         "timeless",
-        rf"my time ?zone is {_VALUE.format(_ZONE)}",
+        rf"my time ?zone is {_VALUE.format(_ZONE)}|i(?:['’]m| am) in the (?P<value2>{_ZONE}) time ?zone",
         ("zone",),
+    ),
+    ("timezone", "timeless", rf"мой часовой пояс ?(?:[—:-] ?)?{_VALUE.format(_ZONE)}|我的?时区是(?P<value2>{_ZONE})", ("пояс", "时区")),
+    ("timezone", "timeless", rf"i(?:['’]m| am) (?:in|on) (?!(?:ART|[ECMP]T)\b){_VALUE.format(_ZONE)}", ("i'm", "i’m", "i am")),
+    (
+        "language",
+        "timeless",
+        rf"(?:my (?:(?:native |first |preferred )?language|mother tongue) is|please (?:always )?(?:answer|reply|respond|write)(?: to me)? in|i(?:['’]m| am) a native speaker of)"
+        rf" {_VALUE.format(f'(?-i:{_LANGUAGES})')}(?: from now on)?",
+        ("language", "tongue", "please", "speaker"),
     ),
     (
         "language",
         "timeless",
-        rf"(?:my (?:native |first )?language is|please (?:answer|reply|write) in) {_VALUE.format(f'(?-i:{_LANGUAGES})')}",
-        ("language", "please"),
+        rf"мой родной язык ?(?:[—:-] ?)?{_VALUE.format(_RU_LANGUAGES + 'ий')}|请?(?:总是|一直|以后都?)?用(?P<value2>{_ZH_LANGUAGES})(?:回答|回复)我?",
+        ("язык", "用"),
     ),
+    ("language", "timeless", rf"我的?母语是{_VALUE.format(_ZH_LANGUAGES)}", ("母语",)),
     (
         "email",
         "timeless",
-        rf"my (?:new |work |personal )?e-?mail(?: address)?(?: is|:) {_VALUE.format(r'[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+[.][A-Za-z0-9_.-]*[A-Za-z0-9]')}",
-        ("mail",),
+        rf"(?:my (?:new |work |personal )?(?:e-?)?mail(?: address| id)?(?: is|:)|(?:you can )?(?:e?mail|reach|contact) me at) {_VALUE.format(_EMAIL)}"
+        rf"|(?:моя (?:электронная )?почта|我的?(?:电子)?(?:邮箱|邮件)(?:地址)?是) ?(?:[—:-] ?)?(?P<value2>{_EMAIL})",
+        ("@",),
     ),
     (
         "phone",
         "timeless",
-        rf"my (?:new )?(?:phone|mobile|cell)(?: number)?(?: is|:) {_VALUE.format(r'[+]?[0-9][0-9 ()-]{5,}[0-9]')}",
-        ("phone", "mobile", "cell"),
+        rf"(?:my (?:new )?(?:(?:tele)?phone|mobile|cell)(?: number)?(?: is|:)|my number is|(?:you can )?(?:call|reach|text) me (?:on|at)) {_VALUE.format(_PHONE)}"
+        rf"|(?:мой (?:номер )?телефона?|我的?(?:手机|电话)(?:号码?)?是) ?(?:[—:-] ?)?(?P<value2>{_PHONE})",
+        ("phone", "mobile", "cell", "number", "me ", "телефон", "手机", "电话"),
     ),
     (
         "deadline:",
@@ -263,7 +327,7 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "deadline:",
         "timeless",
-        rf"(?:the |my |our ){_TOPIC}(?: now)? (?:ends|is due|finishes|targets(?: completion)?)(?: on| by| for)? {_VALUE.format(_DATE)}",
+        rf"(?:the |my |our )(?!{plain.KIN}\b|baby\b|twins\b){_TOPIC}(?: now)? (?:ends|is due|finishes|targets(?: completion)?)(?: on| by| for)? {_VALUE.format(_DATE)}",
         ("end", "due", "finishes", "targets"),
     ),
     (
@@ -305,9 +369,11 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "version:",
         "event",
-        rf"{_I_HAVE}(?: now)? (?:upgraded|updated) to {_PRODUCT} {_VERSION}",
-        ("upgraded", "updated"),
+        rf"{_I_HAVE}(?: now)? (?:upgraded|updated|downgraded|rolled back) to {_PRODUCT} {_VERSION}",
+        ("graded", "updated", "rolled"),
     ),
+    ("version:", "event", rf"{_I_HAVE}(?: now)? (?:moved|migrated|switched) to {_PRODUCT} {_DOTTED}", ("moved", "migrated", "switched")),
+    ("version:", "state", rf"(?:(?:the|our|my) )?{_PRODUCT} is(?: now)? (?:on|at) {_DOTTED}", (" on ", " at ")),
     (
         "version:",
         "event",
@@ -329,13 +395,13 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "version:",
         "state",
-        rf"(?:i|we)(?:['’]m| am|['’]re| are|['’]ve been| have been)?(?: currently| now)? (?:using|use|running|run|on) {_PRODUCT} {_DOTTED}{_OTHERS}",
+        rf"(?:(?:i|we)(?:['’]m| am|['’]re| are|['’]ve been| have been)?(?: currently| now)? (?:using|use|running|run|on)|(?:our|my|the) \w+ (?:now )?(?:uses|runs)) {_PRODUCT} {_DOTTED}{_OTHERS}",
         ("us", "run", "on "),
     ),
     (
         "port:",
         "state",
-        r"(?:the |our |my )?(?P<topic>[\w-]{2,25}) (?:now )?(?:runs|listens|is running|is listening) on port (?P<value>\d{2,5})",
+        r"(?:the |our |my )?(?P<topic>(?!(?:old|former|previous|other|wrong|new)\b)[\w-]{2,25}(?: [\w-]{2,25})?) (?:now )?(?:(?:runs|listens|is(?: running| listening)?) on|uses) port (?P<value>\d{2,5})",
         ("port ",),
     ),
     (
@@ -386,11 +452,29 @@ CONNECTION = lazy_pattern(
 )
 _ITEM = lazy_pattern(r"\s*(?:[-•]\s+)?")
 _OTHER_LETTERS = lazy_pattern(r"[а-яё一-鿿]", re.IGNORECASE)
+_VERB = lazy_pattern(r"(?:(?:also|now|currently|then|recently|just) )?(?:live|living|work|working|moved|started|left|quit|got|was born)\b", re.IGNORECASE)
+_ZH_VERB = lazy_pattern(r"(?:现在)?(?:住在|搬到|在|就职于|是|叫)")
+_MISSPELT = ("im ", "i m ", "ive ", "dont ", "s name")
+_SPELLINGS = (
+    (lazy_pattern(r"\bi ?m\b", re.IGNORECASE), "I'm"),
+    (lazy_pattern(r"\bive\b", re.IGNORECASE), "I've"),
+    (lazy_pattern(r"\bdont\b", re.IGNORECASE), "don't"),
+    (lazy_pattern(r"\b(wife|husband|partner|girlfriend|boyfriend)s (?=name)", re.IGNORECASE), r"\1's "),
+)
+_COMMON_NAME = lazy_pattern(f"{names.ENGLISH}|{names.RUSSIAN}")
+_IN_PROGRAM = lazy_pattern(r"[а-яё一-鿿]|\bwork(?:ing)?(?: remotely)? in ", re.IGNORECASE)
+# Names and addresses that stand for anybody's.
+_PLACEHOLDER = lazy_pattern(
+    r"\b(?:doe|mustermann|musterfrau|bloggs|lastname|surname)$|^(?:user|name|foo|bar|test|someone|you|your[._]?(?:name|email))@", re.IGNORECASE
+)
+_FEW_DIGITS = 2
+_IN_ORDER = "0123456789012345678909876543210"
 _PROGRAM = lazy_pattern(r"^(?: {4}|\t)", re.MULTILINE)
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 _MAX_CHARACTERS = 600
 _MAX_SENTENCES = 8
 _MAX_CLAUSES = 6
+_MAX_CLAUSE_CHARACTERS = 160
 
 
 @frozen
@@ -398,7 +482,8 @@ class Stated:
     """The slot and the value that characters ``start`` to ``end`` of a text state: ``said``.
 
     ``time``: the words that say when; empty if there are none. ``is_event``: it happened then; otherwise it is so since
-    then. ``is_planned``: it says what will be true.
+    then. ``is_planned``: it says what will be true. ``is_ended``: it says that this is true no more; no value then
+    means that none of the slot is.
     """
 
     slot: str
@@ -409,17 +494,36 @@ class Stated:
     time: str = ""
     is_event: bool = False
     is_planned: bool = False
+    is_ended: bool = False
+
+    @property
+    def slot_and_value(self) -> tuple[str, str] | None:
+        """The slot and the value that a fact with this statement has; None for what is no more."""
+        return None if self.is_ended else (self.slot, self.value)
+
+    def ends(self, value: str) -> bool:
+        """Return whether it says that a value of its slot is true no more: in other words, if one begins the other."""
+        if not self.is_ended:
+            return False
+        mine, other = _words_of(self.value), _words_of(value)
+        length = min(len(mine), len(other))
+        return mine[:length] == other[:length]
 
 
 def slot_of(text: str) -> tuple[str, str] | None:
     """Return the slot and the value that a text states; None if it does not clearly state one."""
     found = stated_in(text)
-    return None if found is None or found.is_planned else (found.slot, found.value)
+    return None if found is None or found.is_planned else found.slot_and_value
 
 
 def stated_in(text: str) -> Stated | None:
     """Return the first that a text states, also if it is only planned; None if it does not clearly state a slot."""
     return next(iter(all_stated_in(text)), None)
+
+
+def ended_in(text: str) -> tuple[Stated, ...]:
+    """Return what a text says to be so no more."""
+    return tuple(item for item in all_stated_in(text) if item.is_ended)
 
 
 @lru_cache(256)
@@ -438,8 +542,8 @@ def all_stated_in(text: str) -> tuple[Stated, ...]:
             return ()
         found += clauses
         place = sentence.end
-    values = {(item.slot, normalised(item.value)): item for item in reversed(found)}
-    is_one_each = len({slot for slot, _ in values}) == len(values)
+    values = {(item.slot, item.is_ended, normalised(item.value)): item for item in reversed(found)}
+    is_one_each = len({(slot, is_ended) for slot, is_ended, _ in values}) == len(values)
     return tuple(reversed(values.values())) if is_one_each and not text[place:].strip() else ()
 
 
@@ -454,8 +558,7 @@ def statements(text: str) -> tuple[str, ...]:
         return (text,)
     starts = [0, *(item.start for item in found[1:])]
     ends = [*(item.end for item in found[:-1]), len(text)]
-    parts = tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
-    return parts if [slot_of(part) for part in parts] == [(item.slot, item.value) for item in found] else (text,)
+    return tuple(text[start:end] for start, end in zip(starts, ends, strict=True))
 
 
 def _clauses_of(sentence: Sentence) -> list[Stated] | None:
@@ -471,30 +574,73 @@ def _clauses_of(sentence: Sentence) -> list[Stated] | None:
     return [evolve(item, start=item.start + sentence.start, end=item.end + sentence.start) for item in found]
 
 
-def _parsed(text: str, begins: list[int], ends: list[int]) -> list[Stated] | None:
-    """Return what clauses state that begin and end at these places; a clause is as long as it can be."""
+def _parsed(text: str, begins: list[int], ends: list[int], *, is_joined: bool = False) -> list[Stated] | None:
+    """Return what clauses state that begin and end at these places; a clause is as long as it can be.
+
+    ``is_joined``: they follow others, and may share their subject: "I live in Lyon and work at Acme".
+    """
     if not begins:
         return []
     for count in range(len(begins), 0, -1):
         start, end = begins[0], ends[count - 1]
-        clause = text[start:end]
-        stated = _stated(clause)
-        if stated is None and not plain.is_beside(clause):
+        if end - start > _MAX_CLAUSE_CHARACTERS:
             continue
-        rest = _parsed(text, begins[count:], ends[count:])
+        clause = text[start:end]
+        stated = _all_stated(clause)
+        if not stated and is_joined and (whole := _with_subject(clause)):
+            stated = _all_stated(whole)
+        if not stated and not plain.is_beside(clause):
+            continue
+        rest = _parsed(text, begins[count:], ends[count:], is_joined=True)
         if rest is not None:
-            place = [] if stated is None else [evolve(stated, start=start, end=end)]
-            return [*place, *rest]
+            return [*(evolve(item, start=start, end=end, said=clause) for item in stated), *rest]
     return None
+
+
+def _with_subject(clause: str) -> str:
+    """Return a clause without a subject with that of the clauses before it, if it is the speaker."""
+    if _VERB.match(clause) is not None:
+        return f"I {clause}"
+    return f"我{clause}" if _ZH_VERB.match(clause) is not None else ""
+
+
+def _spelt(clause: str) -> str:
+    """Return a clause as it is spelt with care, if it has no apostrophes, or no capitals or only them."""
+    small = clause.casefold()
+    if any(sign in small for sign in _MISSPELT):
+        for pattern, spelling in _SPELLINGS:
+            clause = pattern.sub(spelling, clause)
+    return clause.title() if clause in {clause.lower(), clause.upper()} else clause
+
+
+def _all_stated(clause: str) -> list[Stated]:
+    """Return what a clause states, or says to be so no more."""
+    stated = _stated(clause)
+    if stated is None and (spelt := _spelt(clause)) != clause:
+        stated = _stated(spelt)
+        if stated is not None and stated.slot == "name" and not _COMMON_NAME.fullmatch(stated.value):
+            stated = None
+    if stated is not None:
+        return [stated]
+    slots, time = endings.slots_without_value(clause)
+    ended = [Stated(slot, "", 0, len(clause), clause, time, is_event=True) for slot in slots]
+    if not ended:
+        denied = next(filter(None, map(_stated, endings.denied(clause))), None)
+        ended = [] if denied is None else [denied]
+    return [evolve(item, end=len(clause), said=clause, is_ended=True) for item in ended]
+
+
+def _words_of(value: str) -> list[str]:
+    """Return the words of a value without what it is in, and without the endings of cases."""
+    return key_of(normalised(value).partition(",")[0]).split()
 
 
 def _stated(clause: str) -> Stated | None:
     """Return what a clause states that has one of the plain forms as a whole."""
     small = clause.casefold()
     spans: dict[str, list[tuple[int, int, str]]] = {}
-    for slot, kind, pattern, words in _patterns():
-        if not any(word in small for word in words):
-            continue
+    with_a_word = {place for word, places in _places_of_words().items() if word in small for place in places}
+    for slot, kind, pattern in map(_patterns().__getitem__, sorted(with_a_word)):
         if kind not in spans:
             spans[kind] = [*_spans(clause, kind)]
         for start, end, time in spans[kind]:
@@ -539,26 +685,45 @@ def _is_plausible(slot: str, value: str, where: str | None, said: str) -> bool:
     if slot == "home":
         return is_place(value)
     if slot in {"name", "partner"}:
-        return names.is_name(value)
+        return names.is_name(value) and not _PLACEHOLDER.search(value)
+    if slot in {"email", "phone"}:
+        return not _PLACEHOLDER.search(value) and (slot == "email" or not _is_invented(value))
     if slot in {"birthday", "deadline:"}:
         return resolve(value, _ANY_DAY) is not None
     return slot != "employer" or (_is_employer(value, said) and (where is None or is_place(where)))
+
+
+def _is_invented(phone: str) -> bool:
+    """Return whether a phone number is one of those that stand for any: of two digits, or of all of them in order."""
+    digits = "".join(filter(str.isdigit, phone))
+    return len(set(digits)) <= _FEW_DIGITS or digits in _IN_ORDER
 
 
 def _is_employer(value: str, said: str) -> bool:
     """Return whether a value is a known organisation; in Russian and Chinese one also works "in" a program."""
     if not value.isascii() and _OTHER_LETTERS.search(value):  # as their forms have it
         return not is_place(value)
-    return is_organisation(value, may_be_program=_OTHER_LETTERS.search(said) is not None)
+    return is_organisation(value, may_be_program=_IN_PROGRAM.search(said) is not None)
 
 
 @cache
-def _patterns() -> tuple[tuple[str, str, re.Pattern[str], tuple[str, ...]], ...]:
+def _patterns() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
     return tuple(
-        (slot, kind, lazy_pattern(pattern, re.IGNORECASE), words)
-        for slot, kind, form, words in _FORMS
+        (slot, kind, lazy_pattern(pattern, re.IGNORECASE))
+        for slot, kind, form, _ in _FORMS
         for pattern in _with_times(kind, form)
     )
+
+
+@cache
+def _places_of_words() -> dict[str, list[int]]:
+    """Return the places of the patterns of each word: a text that has a pattern has one of its words."""
+    words_of = [words for _, kind, form, words in _FORMS for _ in _with_times(kind, form)]
+    places: dict[str, list[int]] = {}
+    for place, words in enumerate(words_of):
+        for word in words:
+            places.setdefault(word, []).append(place)
+    return places
 
 
 def _with_times(kind: str, form: str) -> Iterator[str]:

@@ -1,0 +1,95 @@
+"""Statements that a value is one no more: "I no longer live in Lyon", "I quit my job at Acme", 我不在华为工作了.
+
+Each of them says of a plain statement that it is not so. So it is rewritten to that statement, and the plain forms
+decide about it. English, Russian and Chinese.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from klaw_facts.extracting import plain
+from klaw_words.lazy_patterns import lazy_pattern
+
+_I = rf"(?P<who>{plain.I_AND})(?:['’]ve| have)?(?: just| recently| finally| now)?"
+_PARTED = r"(?:broke up|split up|separated|(?:got |are |have )?divorced)"
+# (form, statement, words): what says that a statement is not so, and that statement. What has the form has a word.
+_DENIALS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    (r"\b(?:no longer|do not|don['’]?t) ", "", ("no longer", "do not", "don")),
+    (r"\bdoes(?: not|n['’]?t) (?P<does>\w+)", r"\g<does>s", ("does",)),
+    (r"(?:(?<=\bi['’]m)|\b(?P<is>is|am|are))(?: not|n['’]?t) ", r"\g<is> ", (" not ", "n't ", "n’t ")),
+    (rf"{_I} moved (?:out of|away from|out from)\b", r"\g<who> moved to", ("moved out", "moved away")),
+    (
+        rf"{_I} (?:(?:left|quit)(?: my (?:old )?job (?:at|with))?|lost my job (?:at|with)|resigned from|retired from"
+        r"|(?:was|got|been) (?:fired|laid off|let go|made redundant) (?:by|from|at))\b",
+        r"\g<who> started working at",
+        ("left", "quit", "lost my job", " from", "fired", "laid off", "let go", "redundant"),
+    ),
+    (rf"{_I}(?:['’]m| am|['’]ll| will)? (?:leaving|leave|quitting)\b", r"\g<who> will work at", ("leav", "quitting")),
+    (
+        r"(?P<of>[\w&.' -]+) (?:fired me|laid me off|let me go)",
+        r"I started working at \g<of>",
+        ("fired me", "laid me off", "let me go"),
+    ),
+    (rf"(?P<of>\w+) and I {_PARTED}", r"I married \g<of>", (" and i ",)),
+    (
+        rf"{_I} (?:broke up with|split up with|separated from|(?:got )?divorced(?: from)?)\b",
+        r"\g<who> married",
+        (" up with", "separated", "divorced"),
+    ),
+    (r"\b(?:больше|уже) не |\bне (?=живу|жив[её]м|работаю)", "", ("не ",)),
+    (r"\b(?:съехал[аи]?|переехал[аи]?) из", "переехал в", ("ехал",)),
+    (r"\b(?:уволил(?:ся|ась)|уш[её]л|ушла) из", "начал работать в", ("л из", "ла из", "лся из", "лась из")),
+    (r"(?:已经|现在|早就)?不再?(?=居?住在|在|叫)(?P<rest>.+?)了?$", r"\g<rest>", ("不",)),
+    (r"从(?P<rest>.+?)(?:搬走|搬出来?)了?$", r"搬到\g<rest>", ("从",)),
+    (r"(?:从(?P<rest>.+?)(?:离职|辞职)|离开(?P<of>.+?))了?$", r"开始在\g<rest>\g<of>工作", ("离", "辞职")),
+)
+# (form, slots, words): what says that slots have no value any more.
+_WITHOUT: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+    (
+        r"(?:i(?:['’]m| am)(?: now)? (?:single(?: again)?|divorced|widowed)|i(?:['’]ve)? (?:just |recently )?got(?:ten)? divorced"
+        rf"|(?:we|my (?:wife|husband|partner|girlfriend|boyfriend) and i) (?:just |recently )?{_PARTED}"
+        r"|я (?:развел(?:ся|ась)|разв[её]лся|развед[её]н|разведена|не замужем|не женат)|我们?(?:离婚|分手|单身)了?)",
+        ("partner",),
+        ("single", "divorced", "widowed", "separated", " up", "разв", "не замужем", "не женат", "离婚", "分手", "单身"),
+    ),
+    (
+        r"(?:i(?:['’]m| am)(?: now| currently)? (?:unemployed|jobless|out of work)|i(?:['’]ve)? (?:just |recently )?(?:lost|quit|left) my job"
+        r"|i(?:['’]ve)? (?:just |recently )?(?:was|got|been) (?:fired|laid off|made redundant)|меня уволили|я (?:уволил(?:ся|ась)|безработн(?:ый|ая))"
+        r"|我(?:失业|辞职|离职|被裁|被解雇)了?)",
+        ("employer",),
+        ("jobless", "unemployed", "out of work", "my job", "fired", "laid off", "redundant", "уволил", "безработн")
+        + ("失业", "辞职", "离职", "被裁", "被解雇"),
+    ),
+    (
+        r"(?:i(?:['’]m| am)(?: now)? retired|i(?:['’]ve| have)? (?:just |recently )?retired|я (?:вышел|вышла|теперь|уже)? ?на пенси[июя]|我(?:已经)?退休了?)",
+        ("employer", "job_title"),
+        ("retired", "на пенси", "退休"),
+    ),
+)
+_WHEN = rf"(?:,? (?:(?P<time>{plain.AT}|{plain.SINCE})|{plain.NOW}))?"
+_ANY_MORE = lazy_pattern(r",? any ?(?:more|longer)\b", re.IGNORECASE)
+_DENIED = tuple((words, lazy_pattern(form, re.IGNORECASE), statement) for form, statement, words in _DENIALS)
+_NO_MORE = tuple((words, lazy_pattern(form + _WHEN, re.IGNORECASE), slots) for form, slots, words in _WITHOUT)
+
+
+def denied(clause: str) -> Iterator[str]:
+    """Yield the statements that a clause may say to be so no more, in the words in which they would be said."""
+    small = clause.casefold()
+    for words, pattern, statement in _DENIED:
+        if any(word in small for word in words):
+            said, count = pattern.subn(statement, clause, count=1)
+            if count:
+                yield " ".join(_ANY_MORE.sub("", said).split())
+
+
+def slots_without_value(clause: str) -> tuple[tuple[str, ...], str]:
+    """Return the slots of which a clause says that they have no value any more, and the words that say when."""
+    small = clause.casefold()
+    for words, pattern, slots in _NO_MORE:
+        if any(word in small for word in words):
+            match = pattern.fullmatch(clause, plain.end_of_lead(clause))
+            if match is not None:
+                return slots, match["time"] or ""
+    return (), ""
