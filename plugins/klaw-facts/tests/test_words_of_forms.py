@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from klaw_facts.extracting import slots
+from klaw_facts.extracting import endings, slots
 from klaw_words.lazy_patterns import lazy_pattern
 
 _FEW = 4
@@ -42,6 +42,17 @@ def test_whatever_has_a_form_has_one_of_its_words(slot: str, kind: str, form: st
     without = [_without(words, parser.parse(pattern, re.IGNORECASE)) for pattern in slots._with_times(kind, form)]
     assert without, slot
     assert not any(without), slot
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        *((form, words) for form, _, words in endings._DENIALS),
+        *((form, words) for forms, _, words in endings._WITHOUT for form in forms),
+    ],
+)
+def test_whatever_says_that_something_has_ended_has_one_of_its_words(form: str, words: tuple[str, ...]) -> None:
+    assert not _without(words, parser.parse(form, re.IGNORECASE))
 
 
 def test_a_form_without_its_words_would_be_noticed() -> None:

@@ -81,6 +81,8 @@ def turn_of(fact: Fact, now: datetime) -> Turn:
     latest = latest_begin(fact.valid_from, fact.precision)
     if fact.valid_from <= said:
         latest = min(latest, said)
+    if fact.affirmed_at is not None and endings_of(fact):
+        latest = said  # what is so no more since some time is not so now, whatever was said in between
     known = max(fact.valid_from, affirmed)
     return Turn(fact, said, fact.valid_from, latest, known, max(said, known))
 

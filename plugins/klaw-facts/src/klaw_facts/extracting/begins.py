@@ -11,7 +11,6 @@ from klaw_facts.extracting.slots import Stated, all_stated_in, ended_in
 from klaw_facts.values import Fact, Precision, normalised
 from klaw_words.dates import resolve
 
-
 #: The metadata of a fact that says that a value of a slot has ended: the slots. Its text says which value.
 ENDS = "ends"
 

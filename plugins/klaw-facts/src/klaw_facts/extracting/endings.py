@@ -13,16 +13,19 @@ from klaw_facts.extracting import plain
 from klaw_words.lazy_patterns import lazy_pattern
 
 _I = rf"(?P<who>{plain.I_AND})(?:['’]ve| have)?(?: just| recently| finally| now)?"
+_LEFT = (
+    r"(?:(?:left|quit)(?: my (?:old )?job (?:at|with))?|lost my job (?:at|with)|resigned from|retired from"
+    r"|(?:was|got|been) (?:fired|laid off|let go|made redundant) (?:by|from|at))"
+)
 _PARTED = r"(?:broke up|split up|separated|(?:got |are |have )?divorced)"
 # (form, statement, words): what says that a statement is not so, and that statement. What has the form has a word.
 _DENIALS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (r"\b(?:no longer|do not|don['’]?t) ", "", ("no longer", "do not", "don")),
     (r"\bdoes(?: not|n['’]?t) (?P<does>\w+)", r"\g<does>s", ("does",)),
-    (r"(?:(?<=\bi['’]m)|\b(?P<is>is|am|are))(?: not|n['’]?t) ", r"\g<is> ", (" not ", "n't ", "n’t ")),
+    (r"(?:(?<=\bi['’]m)|\b(?P<is>is|am|are|have))(?: not|n['’]t) ", r"\g<is> ", (" not ", "n't ", "n’t ")),
     (rf"{_I} moved (?:out of|away from|out from)\b", r"\g<who> moved to", ("moved out", "moved away")),
     (
-        rf"{_I} (?:(?:left|quit)(?: my (?:old )?job (?:at|with))?|lost my job (?:at|with)|resigned from|retired from"
-        r"|(?:was|got|been) (?:fired|laid off|let go|made redundant) (?:by|from|at))\b",
+        rf"{_I} {_LEFT}\b",
         r"\g<who> started working at",
         ("left", "quit", "lost my job", " from", "fired", "laid off", "let go", "redundant"),
     ),
@@ -45,25 +48,38 @@ _DENIALS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (r"从(?P<rest>.+?)(?:搬走|搬出来?)了?$", r"搬到\g<rest>", ("从",)),
     (r"(?:从(?P<rest>.+?)(?:离职|辞职)|离开(?P<of>.+?))了?$", r"开始在\g<rest>\g<of>工作", ("离", "辞职")),
 )
-# (form, slots, words): what says that slots have no value any more.
-_WITHOUT: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
+_AM, _HAVE = "i(?:['’]m| am)(?: now| currently)?", "i(?:['’]ve| have)?(?: just| recently)?"
+_WE = r"(?:we|my (?:wife|husband|partner|girlfriend|boyfriend) and i)(?: just| recently)?"
+# (forms, slots, words): what says that slots have no value any more.
+_WITHOUT: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
     (
-        r"(?:i(?:['’]m| am)(?: now)? (?:single(?: again)?|divorced|widowed)|i(?:['’]ve)? (?:just |recently )?got(?:ten)? divorced"
-        rf"|(?:we|my (?:wife|husband|partner|girlfriend|boyfriend) and i) (?:just |recently )?{_PARTED}"
-        r"|я (?:развел(?:ся|ась)|разв[её]лся|развед[её]н|разведена|не замужем|не женат)|我们?(?:离婚|分手|单身)了?)",
+        (
+            rf"{_AM} (?:single(?: again)?|divorced|widowed)",
+            rf"{_HAVE} got(?:ten)? divorced",
+            rf"{_WE} {_PARTED}",
+            "я (?:развел(?:ся|ась)|разв[её]лся|развед[её]н|разведена|не замужем|не женат)",
+            "我们?(?:离婚|分手|单身)了?",
+        ),
         ("partner",),
         ("single", "divorced", "widowed", "separated", " up", "разв", "не замужем", "не женат", "离婚", "分手", "单身"),
     ),
     (
-        r"(?:i(?:['’]m| am)(?: now| currently)? (?:unemployed|jobless|out of work)|i(?:['’]ve)? (?:just |recently )?(?:lost|quit|left) my job"
-        r"|i(?:['’]ve)? (?:just |recently )?(?:was|got|been) (?:fired|laid off|made redundant)|меня уволили|я (?:уволил(?:ся|ась)|безработн(?:ый|ая))"
-        r"|我(?:失业|辞职|离职|被裁|被解雇)了?)",
+        (
+            rf"{_AM} (?:unemployed|jobless|out of work)",
+            rf"{_HAVE} (?:lost|quit|left) my job",
+            rf"{_HAVE} (?:was|got|been) (?:fired|laid off|made redundant)",
+            "меня уволили",
+            "я (?:уволил(?:ся|ась)|безработн(?:ый|ая))",
+            "我(?:失业|辞职|离职|被裁|被解雇)了?",
+        ),
         ("employer",),
-        ("jobless", "unemployed", "out of work", "my job", "fired", "laid off", "redundant", "уволил", "безработн")
-        + ("失业", "辞职", "离职", "被裁", "被解雇"),
+        (
+            *("jobless", "unemployed", "out of work", "my job", "fired", "laid off", "redundant"),
+            *("уволил", "безработн", "失业", "辞职", "离职", "被裁", "被解雇"),
+        ),
     ),
     (
-        r"(?:i(?:['’]m| am)(?: now)? retired|i(?:['’]ve| have)? (?:just |recently )?retired|я (?:вышел|вышла|теперь|уже)? ?на пенси[июя]|我(?:已经)?退休了?)",
+        (rf"{_AM} retired", rf"{_HAVE} retired", "я (?:вышел|вышла|теперь|уже)? ?на пенси[июя]", "我(?:已经)?退休了?"),
         ("employer", "job_title"),
         ("retired", "на пенси", "退休"),
     ),
@@ -71,7 +87,9 @@ _WITHOUT: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 _WHEN = rf"(?:,? (?:(?P<time>{plain.AT}|{plain.SINCE})|{plain.NOW}))?"
 _ANY_MORE = lazy_pattern(r",? any ?(?:more|longer)\b", re.IGNORECASE)
 _DENIED = tuple((words, lazy_pattern(form, re.IGNORECASE), statement) for form, statement, words in _DENIALS)
-_NO_MORE = tuple((words, lazy_pattern(form + _WHEN, re.IGNORECASE), slots) for form, slots, words in _WITHOUT)
+_NO_MORE = tuple(
+    (words, lazy_pattern(rf"(?:{'|'.join(forms)}){_WHEN}", re.IGNORECASE), slots) for forms, slots, words in _WITHOUT
+)
 
 
 def denied(clause: str) -> Iterator[str]:

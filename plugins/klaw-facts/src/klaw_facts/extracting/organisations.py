@@ -14,7 +14,10 @@ _LEGAL = lazy_pattern(
 )
 _INSTITUTION = lazy_pattern(
     r"university of .+|.+ (?:university|institute of technology|medical cent(?:er|re)|hospital|bank|airlines|airways"
-    r"|(?:city|county|town|borough) council)|max planck institute.*|fraunhofer .+|ministry of .+|city of .+"
+    r"|(?:city|county|town|borough) council)|max planck institute.*|fraunhofer .+|city of .+"
+    r"|ministry of (?:(?:the )?(?:interior|environment)|agriculture|culture|defen[cs]e|education"
+    r"|energy|finance"
+    r"|foreign affairs|health|housing|justice|labou?r|science|tourism|trade|transport)(?: .+)?"
 )
 # Programs in which people work, too: "Я работаю в Zoom".
 _PROGRAMS = """

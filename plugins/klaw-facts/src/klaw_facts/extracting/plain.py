@@ -38,7 +38,9 @@ SINCE = (
     rf"|с (?:{_YEAR}(?: года)?|{_RU_MONTH}(?: {_YEAR}(?: года)?)?|прошл\w+ (?:года|месяца|недели)|\d{{1,2}} {_RU_MONTH}(?: {_YEAR}(?: года)?)?))"
 )
 #: For how long something has been so, which says nothing that can be read.
-LASTING = rf"for (?:(?:about|over|almost|nearly) )?(?:the (?:last|past) )?{_COUNT} (?:year|month|week)s?(?: now| already)?"
+LASTING = (
+    rf"for (?:(?:about|over|almost|nearly) )?(?:the (?:last|past) )?{_COUNT} (?:year|month|week)s?(?: now| already)?"
+)
 #: At present, as everything that has no time.
 NOW = (
     rf"(?:right now|now|these days|nowadays|currently|at the moment|at present|again|permanently|too|by the way|btw"
@@ -53,15 +55,14 @@ ZH_AT = (
     r"(?:上个?月|上个?周|上个?星期|去年|今年|昨天|前天|今天|明天|下个?月|下个?周|下个?星期|明年|\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?"
     r"|\d{1,2}月(?:\d{1,2}[日号])?|[一二三四五六七八九十两\d]{1,3}(?:天|周|个星期|个月|年)前|[从自](?:去年|今年|上个?月|昨天|明年|\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月(?:\d{1,2}[日号])?)(?:起|开始))"
 )
-#: Who lives with somebody.
-KIN = r"(?:wife|husband|partner|kids|children|son|daughter|sons|daughters|parents|family|girlfriend|boyfriend|dogs?|cats?)"
+_KIN = r"(?:wife|husband|partner|kids|children|son|daughter|sons|daughters|parents|family|girlfriend|boyfriend|dogs?|cats?)"
 #: Who is there too.
 COMPANY = (
-    rf"(?:with (?:(?:my|our) )?(?:(?:two|three|four|\d) )?{KIN}(?: and (?:my |our )?(?:(?:two|three|four|\d) )?{KIN})?"
+    rf"(?:with (?:(?:my|our) )?(?:(?:two|three|four|\d) )?{_KIN}(?: and (?:my |our )?(?:(?:two|three|four|\d) )?{_KIN})?"
     r"|with (?-i:[A-Z][a-z]+)(?: and (?-i:[A-Z][a-z]+))?|с (?:женой|мужем|семь[её]й|детьми|родителями)|for work|for a new job)"
 )
 #: Of whom a statement tells: the speaker, alone or with others.
-I_AND = rf"(?:i|we|my (?:{KIN}) and i)"
+I_AND = rf"(?:i|we|my (?:{_KIN}) and i)"
 RU_I = r"(?:я|мы|мы с (?:женой|мужем|семь[её]й))"
 
 #: The heads of titles and names of professions.
@@ -76,8 +77,8 @@ TITLE = (
 _PROFESSION = (
     r"(?:engineer|developer|programmer|analyst|designer|architect|accountant|consultant|chef|nurse|teacher|scientist|secretary|doctor|dentist"
     r"|lawyer|researcher|baker|carpenter|electrician|plumber|mechanic|technician|pharmacist|therapist|psychologist|journalist|translator|photographer"
-    r"|librarian|gardener|farmer|firefighter|paramedic|midwife|cashier|clerk|receptionist|tutor|pilot|vet|veterinarian|surgeon|barista|waiter|waitress"
-    r"|hairdresser|paralegal|professor)"
+    r"|librarian|gardener|farmer|firefighter|paramedic|midwife|cashier|clerk|receptionist|tutor|pilot|vet|veterinarian|surgeon|barista|waiter|waitress|welder|physiotherapist|social worker|police officer|civil servant|butcher|florist|bricklayer"
+    r"|hairdresser|paralegal|professor|salesperson|optician|radiographer|nutritionist|economist|geologist|biologist|chemist|physicist|statistician)"
 )
 _FIELD = (
     r"(?:senior|junior|lead|staff|freelance|self-employed|licensed|registered|software|data|civil|mechanical|electrical|chemical|industrial|structural"
@@ -88,7 +89,7 @@ _FIELD = (
 #: What somebody works as.
 A_PROFESSION = rf"(?:{_FIELD} ){{0,2}}{_PROFESSION}"
 #: A short title.
-A_TITLE = rf"(?:[\w/&-]+ ){{0,3}}{TITLE}(?: of (?:[\w&-]+ ?){{1,3}})?"
+A_TITLE = rf"(?:(?!(?:no|not|never|former|ex|aspiring|fake)\b)[\w/&-]+ ){{0,3}}{TITLE}(?: of (?:[\w&-]+ ?){{1,3}})?"
 RU_PROFESSION = r"(?:врач|учитель(?:ница)?|инженер|программист|разработчик|дизайнер|юрист|медсестра|бухгалтер)"
 #: The same after "работаю".
 RU_AS_PROFESSION = (
@@ -99,7 +100,7 @@ _RU_WORK = rf"(?:студент\w*|{RU_PROFESSION})"
 
 #: What may stand before a statement, in any number.
 LEAD = (
-    r"(?:(?:(?:hi|hello|hey),? (?-i:[A-Z][a-z]+(?=[,!]))|hi|hello|hey|hiya|good (?:morning|afternoon|evening)|thanks|thank you|yes|yeah|ok|okay|well|so|also|and|actually|anyway|sorry|correction|i have news"
+    r"(?:(?:(?:hi|hello|hey),? (?-i:[A-Z][a-z]+(?=[,!]))|hi|hello|hey|hiya|good (?:morning|afternoon|evening)|thanks|thank you|yes|yeah|ok|okay|well|um|uh|so|also|and|actually|anyway|sorry|correction|i have news"
     r"|by the way|btw|fyi|for your information|for the record|just so you know|in short|as (?:you know|i (?:said|told you))|dear team|morning"
     r"|(?:some |good |great |big )?news|update|about me|(?:fun |quick )?fact|ps|nb|i(?:'m| am) (?:happy|glad|proud|excited) to (?:say|report) that"
     r"|(?:please )?(?:note|remember|keep in mind)(?: that)?|to answer your question|i (?:want to|should|wanted to) (?:say|mention|tell you) that"

@@ -296,8 +296,8 @@ def _repeated(turns: Sequence[Turn], place: int) -> Iterator[Fact]:
     after = takewhile(lambda turn: not turn.differs_from(mine), turns[place + 1 :])
     before = takewhile(lambda turn: not mine.differs_from(turn), reversed(turns[:place]))
     for beside in (after, before):
-        same = (turn.fact for turn in beside if bool(turn.endings) == bool(mine.endings))
-        yield from islice((fact for fact in same if fact.identity == mine.fact.identity), 1)
+        same = (turn for turn in beside if bool(turn.endings) == bool(mine.endings))
+        yield from islice((turn.fact for turn in same if turn.fact.identity == mine.fact.identity), 1)
 
 
 def _values(turns: Iterable[Turn]) -> Iterator[Turn]:

@@ -79,7 +79,7 @@ _ZONE = (
 # The name of a program before its version: not a room, a plan or a place.
 _PRODUCT = (
     r"(?P<topic>(?!(?:Room|Apartment|Apt|Suite|Floor|Level|Phase|Stage|Chapter|Tier|Plan|Class|Grade|Gate|Row|Seat|Area|Unit|Building|House|Section"
-    r"|Page|Part|Step|Round|Team|Group|Zone|Line|Platform|Track|Lane|Season|Episode|Game|Over|About|Around|Nearly|Only|At|Under|Almost"
+    r"|Page|Part|Step|Round|Team|Group|Zone|Line|Platform|Track|Lane|Season|Episode|Game|Route|Highway|Interstate|Road|Channel|Exit|Heat|Over|About|Around|Nearly|Only|At|Under|Almost"
     rf"|{_MONTHS})\b)(?-i:[a-z]{{0,2}}[A-Z])[\w.+#-]{{1,25}})"
 )
 _VERSION = r"(?:version )?v?(?P<value>\d+(?:\.\d+)*)"
@@ -87,6 +87,14 @@ _DOTTED = r"(?:version )?v?(?P<value>\d+(?:\.\d+)+)"
 _OTHERS = r"(?:,? (?:and )?[A-Z][\w.+#-]{1,25} v?\d+(?:\.\d+)+)*(?: for (?:my|our|the) (?:\w+ )?(?:app|project|website|site|layout|styling|server))?"
 _TOPIC = (
     r"(?P<topic>(?!(?:is|was|are|not|no|never|if)\b)[\w/-]{2,}(?: (?!(?:is|was|are|not|no|never|if)\b)[\w/-]+){0,3})"
+)
+# What is due when somebody has to hand it in or pay it. A baby, a train and a cow are due, too.
+_TASK = (
+    r"(?:report|paper|thesis|dissertation|essay|homework|assignment|coursework|project|proposal|application|budget|plan|audit|draft|review|presentation"
+    r"|slides|manuscript|article|chapter|translation|invoice|bill|payment|rent|tax(?:es)?|return|contract|offer|bid|tender|grant|alpha|beta|release"
+    r"|milestone|feature|sprint|design|prototype|deliverables?|feedback|evaluation|survey|portfolio|renewal|form|registration|statement|summary"
+    r"|documentation|docs|spec|specification|code|patch|fix|migration|newsletter|brochure|book|script|demo|submission|permit|abstract|poster"
+    r"|minutes|estimate|quote|forecast|roadmap|website|app|launch)"
 )
 _DUE = r"(?:deadline|due date|launch(?: date)?|release(?: date)?)"
 _IS = (
@@ -126,17 +134,32 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         rf"(?:i(?:['’]m| am)|myself) {_VALUE.format(f'(?-i:{names.ENGLISH})')}(?:,? from {_CAPITALS})?",
         ("i'm", "i’m", "i am", "myself"),
     ),
-    ("name", "timeless", rf"(?:меня зовут|мо[её] имя(?: ?[—–-])?) {_VALUE.format(_RU_NAME)}(?:,? (?:и )?я из {_RU_CAPITALS})?", ("зовут", "имя")),
+    (
+        "name",
+        "timeless",
+        rf"(?:меня зовут|мо[её] имя(?: ?[—–-])?) {_VALUE.format(_RU_NAME)}(?:,? (?:и )?я из {_RU_CAPITALS})?",
+        ("зовут", "имя"),
+    ),
     ("name", "timeless", rf"(?:я(?: ?[—–-])?|это) {_VALUE.format(f'(?-i:{names.RUSSIAN})')}", ("я", "это")),
     ("name", "timeless", rf"我(?:的名字)?(?:叫|是|是叫){_VALUE.format(names.CHINESE)}", ("我",)),
-    ("home", "state", rf"{_I}{_ADVERB} (?:live|living|based) in (?:the )?{_PLACE}", ("live", "living", "based")),
+    (
+        "home",
+        "state",
+        rf"{_I}{_ADVERB} (?:live|living|based|reside|residing) in (?:the )?{_PLACE}",
+        ("live", "living", "based", "resid"),
+    ),
     (
         "home",
         "state",
         rf"(?:my|our) home is in (?:the )?{_PLACE}|{_I} an? residents? of (?:the )?{_PLACE.replace('value', 'value2')}",
         ("home", "resident"),
     ),
-    ("home", "timeless", rf"{_I_HAVE_BEEN}(?:lived|living|based|resided) in (?:the )?{_PLACE}{_LONG}", ("liv", "based", "resided")),
+    (
+        "home",
+        "timeless",
+        rf"{_I_HAVE_BEEN}(?:lived|living|based|resided|residing) in (?:the )?{_PLACE}{_LONG}",
+        ("liv", "based", "resid"),
+    ),
     ("home", "timeless", rf"{_I} (?:live|living) (?P<time>{plain.SINCE}) in {_PLACE}", ("liv",)),
     (
         "home",
@@ -161,7 +184,7 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "employer",
         "state",
-        rf"{_I}{_ADVERB} (?:(?:work|working)(?: remotely)? (?:at|for|in)|employed (?:at|by|with)) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?(?: in (?P<where>{_CAPITALS}))?",
+        rf"{_I}{_ADVERB} (?:(?:work|working)(?: remotely| full[- ]time| part[- ]time)? (?:at|for|in)|employed (?:at|by|with)) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?(?: in (?P<where>{_CAPITALS}))?",
         ("work", "employed"),
     ),
     ("employer", "timeless", rf"my (?:new )?employer is (?:the )?{_ORGANISATION}", ("employer",)),
@@ -171,7 +194,12 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         rf"{_I_HAVE_BEEN}(?:(?:work(?:ing|ed)|employed) )?(?:at|for|by|with) (?:the )?{_ORGANISATION}{_LONG}",
         ("at ", "for ", "by ", "with "),
     ),
-    ("employer", "timeless", rf"{_I} (?:work|working) (?P<time>{plain.SINCE}) (?:at|for) (?:the )?{_ORGANISATION}", ("work",)),
+    (
+        "employer",
+        "timeless",
+        rf"{_I} (?:work|working) (?P<time>{plain.SINCE}) (?:at|for) (?:the )?{_ORGANISATION}",
+        ("work",),
+    ),
     (
         "employer",
         "event",
@@ -198,7 +226,7 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "job_title",
         "state",
-        rf"i(?:['’]m| am)(?: now)? an? {_VALUE.format(plain.A_PROFESSION)}(?: by (?:trade|profession))?(?: (?:at|for) (?:the )?{_CAPITALS})?",
+        rf"i(?:['’]m| am)(?: now)? (?:an? )?{_VALUE.format(plain.A_PROFESSION)}(?: by (?:trade|profession))?(?: (?:at|for) (?:the )?{_CAPITALS})?",
         ("i'm", "i’m", "i am"),
     ),
     (
@@ -207,7 +235,12 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         rf"{_I_HAVE_BEEN}(?:(?:work(?:ing|ed) )?as )?(?:an? |the )?{_VALUE.format(plain.A_TITLE)}(?: (?:at|for) {_CAPITALS})?{_LONG}",
         ("ve",),
     ),
-    ("job_title", "event", rf"{_I_HAVE} (?:became|become) an? {_VALUE.format(plain.A_TITLE)}", ("beca", "beco")),
+    (
+        "job_title",
+        "event",
+        rf"{_I_HAVE} (?:became|become) (?:an? |the )?{_VALUE.format(plain.A_TITLE)}",
+        ("beca", "beco"),
+    ),
     (
         "job_title",
         "state",
@@ -282,14 +315,24 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         rf"my time ?zone is {_VALUE.format(_ZONE)}|i(?:['’]m| am) in the (?P<value2>{_ZONE}) time ?zone",
         ("zone",),
     ),
-    ("timezone", "timeless", rf"мой часовой пояс ?(?:[—:-] ?)?{_VALUE.format(_ZONE)}|我的?时区是(?P<value2>{_ZONE})", ("пояс", "时区")),
-    ("timezone", "timeless", rf"i(?:['’]m| am) (?:in|on) (?!(?:ART|[ECMP]T)\b){_VALUE.format(_ZONE)}", ("i'm", "i’m", "i am")),
+    (
+        "timezone",
+        "timeless",
+        rf"мой часовой пояс ?(?:[—:-] ?)?{_VALUE.format(_ZONE)}|我的?时区是(?P<value2>{_ZONE})",
+        ("пояс", "时区"),
+    ),
+    (
+        "timezone",
+        "timeless",
+        rf"i(?:['’]m| am) (?:in|on) (?!(?:ART|[ECMP]T)\b){_VALUE.format(_ZONE)}(?: now)?",
+        ("i'm", "i’m", "i am"),
+    ),
     (
         "language",
         "timeless",
-        rf"(?:my (?:(?:native |first |preferred )?language|mother tongue) is|please (?:always )?(?:answer|reply|respond|write)(?: to me)? in|i(?:['’]m| am) a native speaker of)"
+        rf"(?:my (?:(?:native |first |preferred )?language|mother tongue) is|(?:please (?:always )?|always )(?:answer|reply|respond|write)(?: to me)? in|i(?:['’]m| am) a native speaker of)"
         rf" {_VALUE.format(f'(?-i:{_LANGUAGES})')}(?: from now on)?",
-        ("language", "tongue", "please", "speaker"),
+        ("language", "tongue", "please", "always", "speaker"),
     ),
     (
         "language",
@@ -327,8 +370,14 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "deadline:",
         "timeless",
-        rf"(?:the |my |our )(?!{plain.KIN}\b|baby\b|twins\b){_TOPIC}(?: now)? (?:ends|is due|finishes|targets(?: completion)?)(?: on| by| for)? {_VALUE.format(_DATE)}",
-        ("end", "due", "finishes", "targets"),
+        rf"(?:the |my |our ){_TOPIC}(?: now)? (?:ends|finishes|targets(?: completion)?)(?: on| by| for)? {_VALUE.format(_DATE)}",
+        ("end", "finishes", "targets"),
+    ),
+    (
+        "deadline:",
+        "timeless",
+        rf"(?:the |my |our )(?P<topic>(?!(?:old|last|next)\b)(?:(?!(?:is|was|are|not|no|never|if)\b)[\w/-]+ ){{0,3}}{_TASK}) is(?: now)? due(?: on| by)? {_VALUE.format(_DATE)}",
+        (" due",),
     ),
     (
         "deadline:",
@@ -339,7 +388,7 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "deadline:",
         "timeless",
-        rf"(?:the|my|our) {_DUE} is now (?:on )?{_VALUE.format(_DATE)}",
+        rf"(?:the|my|our) {_DUE}(?: is now(?: on)?| is set (?:to|for)) {_VALUE.format(_DATE)}",
         ("deadline", "due date", "launch", "release"),
     ),
     (
@@ -372,7 +421,12 @@ _FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         rf"{_I_HAVE}(?: now)? (?:upgraded|updated|downgraded|rolled back) to {_PRODUCT} {_VERSION}",
         ("graded", "updated", "rolled"),
     ),
-    ("version:", "event", rf"{_I_HAVE}(?: now)? (?:moved|migrated|switched) to {_PRODUCT} {_DOTTED}", ("moved", "migrated", "switched")),
+    (
+        "version:",
+        "event",
+        rf"{_I_HAVE}(?: now)? (?:moved|migrated|switched) to {_PRODUCT} {_DOTTED}",
+        ("moved", "migrated", "switched"),
+    ),
     ("version:", "state", rf"(?:(?:the|our|my) )?{_PRODUCT} is(?: now)? (?:on|at) {_DOTTED}", (" on ", " at ")),
     (
         "version:",
@@ -452,8 +506,28 @@ CONNECTION = lazy_pattern(
 )
 _ITEM = lazy_pattern(r"\s*(?:[-•]\s+)?")
 _OTHER_LETTERS = lazy_pattern(r"[а-яё一-鿿]", re.IGNORECASE)
-_VERB = lazy_pattern(r"(?:(?:also|now|currently|then|recently|just) )?(?:live|living|work|working|moved|started|left|quit|got|was born)\b", re.IGNORECASE)
+_VERB = lazy_pattern(
+    r"(?:(?:also|now|currently|then|recently|just) )?(?:live|living|work|working|moved|started|left|quit|got|was born)\b",
+    re.IGNORECASE,
+)
 _ZH_VERB = lazy_pattern(r"(?:现在)?(?:住在|搬到|在|就职于|是|叫)")
+# Places that are more often something else, if they have no capital.
+_OTHER_WORDS = frozenset(
+    [
+        "hope",
+        "java",
+        "mission",
+        "mobile",
+        "nice",
+        "normal",
+        "orange",
+        "page",
+        "paradise",
+        "reading",
+        "split",
+        "victoria",
+    ]
+)
 _MISSPELT = ("im ", "i m ", "ive ", "dont ", "s name")
 _SPELLINGS = (
     (lazy_pattern(r"\bi ?m\b", re.IGNORECASE), "I'm"),
@@ -461,11 +535,13 @@ _SPELLINGS = (
     (lazy_pattern(r"\bdont\b", re.IGNORECASE), "don't"),
     (lazy_pattern(r"\b(wife|husband|partner|girlfriend|boyfriend)s (?=name)", re.IGNORECASE), r"\1's "),
 )
+_NOTHING = lazy_pattern(r"[ ,.»«]*(?:right now|now|currently|at the moment|these days|工作|上班)?了?", re.IGNORECASE)
 _COMMON_NAME = lazy_pattern(f"{names.ENGLISH}|{names.RUSSIAN}")
 _IN_PROGRAM = lazy_pattern(r"[а-яё一-鿿]|\bwork(?:ing)?(?: remotely)? in ", re.IGNORECASE)
 # Names and addresses that stand for anybody's.
 _PLACEHOLDER = lazy_pattern(
-    r"\b(?:doe|mustermann|musterfrau|bloggs|lastname|surname)$|^(?:user|name|foo|bar|test|someone|you|your[._]?(?:name|email))@", re.IGNORECASE
+    r"\b(?:doe|mustermann|musterfrau|bloggs|lastname|surname)$|^(?:user|name|foo|bar|test|someone|you|your[._]?(?:name|email))@",
+    re.IGNORECASE,
 )
 _FEW_DIGITS = 2
 _IN_ORDER = "0123456789012345678909876543210"
@@ -502,12 +578,11 @@ class Stated:
         return None if self.is_ended else (self.slot, self.value)
 
     def ends(self, value: str) -> bool:
-        """Return whether it says that a value of its slot is true no more: in other words, if one begins the other."""
+        """Return whether it says that a value of its slot is true no more, perhaps with fewer words: "Anna" ends "Anna Berg"."""
         if not self.is_ended:
             return False
-        mine, other = _words_of(self.value), _words_of(value)
-        length = min(len(mine), len(other))
-        return mine[:length] == other[:length]
+        mine = _words_of(self.value)
+        return _words_of(value)[: len(mine)] == mine
 
 
 def slot_of(text: str) -> tuple[str, str] | None:
@@ -604,30 +679,48 @@ def _with_subject(clause: str) -> str:
     return f"我{clause}" if _ZH_VERB.match(clause) is not None else ""
 
 
-def _spelt(clause: str) -> str:
-    """Return a clause as it is spelt with care, if it has no apostrophes, or no capitals or only them."""
+def _spelt(clause: str) -> Iterator[str]:
+    """Yield a clause as it may be spelt with care, if it has no apostrophes, or no capitals or only them."""
     small = clause.casefold()
+    has_case = clause not in {clause.lower(), clause.upper()}
     if any(sign in small for sign in _MISSPELT):
         for pattern, spelling in _SPELLINGS:
             clause = pattern.sub(spelling, clause)
-    return clause.title() if clause in {clause.lower(), clause.upper()} else clause
+        if has_case:
+            yield clause
+    if not has_case:
+        yield clause.title()
+        yield clause.upper()
 
 
 def _all_stated(clause: str) -> list[Stated]:
     """Return what a clause states, or says to be so no more."""
     stated = _stated(clause)
-    if stated is None and (spelt := _spelt(clause)) != clause:
-        stated = _stated(spelt)
-        if stated is not None and stated.slot == "name" and not _COMMON_NAME.fullmatch(stated.value):
-            stated = None
+    if stated is None:
+        stated = next(filter(_is_sure, map(_stated, _spelt(clause))), None)
     if stated is not None:
         return [stated]
     slots, time = endings.slots_without_value(clause)
     ended = [Stated(slot, "", 0, len(clause), clause, time, is_event=True) for slot in slots]
     if not ended:
-        denied = next(filter(None, map(_stated, endings.denied(clause))), None)
-        ended = [] if denied is None else [denied]
+        ended = [item for item in map(_stated, endings.denied(clause)) if item is not None and _is_bare(item)][:1]
     return [evolve(item, end=len(clause), said=clause, is_ended=True) for item in ended]
+
+
+def _is_sure(stated: Stated | None) -> bool:
+    """Return whether a value without its capitals is no other word, as far as that is known: "i moved to mobile"."""
+    if stated is None or stated.slot not in {"name", "home"}:
+        return stated is not None
+    if stated.slot == "name":
+        is_common = _COMMON_NAME.fullmatch(stated.value) is not None
+        return is_common and (" " not in stated.value or "i'm" not in stated.said.casefold())
+    return stated.value.casefold() not in _OTHER_WORDS
+
+
+def _is_bare(stated: Stated) -> bool:
+    """Return whether a statement has nothing after its value except a time: "not at Acme full-time" denies no employer."""
+    rest = stated.said.rpartition(stated.value)[2].replace(stated.time, "", 1)
+    return _NOTHING.fullmatch(rest) is not None
 
 
 def _words_of(value: str) -> list[str]:
