@@ -57,6 +57,7 @@ WAYS = [
     ("我住在北京。", "我上个月从北京搬走了。"),
     ("我在华为工作。", "我从华为离职了。"),
     ("我在华为工作。", "我不在华为工作了。"),
+    ("我在腾讯上班。", "我离开了腾讯。"),
 ]
 #: Each denies something else than the value, is about somebody else, or is not said of the present.
 STILL_SO = [

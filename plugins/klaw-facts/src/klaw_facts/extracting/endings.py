@@ -46,7 +46,7 @@ _DENIALS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (r"\b(?:уволил(?:ся|ась)|уш[её]л|ушла) из", "начал работать в", ("л из", "ла из", "лся из", "лась из")),
     (r"(?:已经|现在|早就)?不再?(?=居?住在|在|叫)(?P<rest>.+?)了?$", r"\g<rest>", ("不",)),
     (r"从(?P<rest>.+?)(?:搬走|搬出来?)了?$", r"搬到\g<rest>", ("从",)),
-    (r"(?:从(?P<rest>.+?)(?:离职|辞职)|离开(?P<of>.+?))了?$", r"开始在\g<rest>\g<of>工作", ("离", "辞职")),
+    (r"(?:从(?P<rest>.+?)(?:离职|辞职)|离开了?(?P<of>.+?))了?$", r"开始在\g<rest>\g<of>工作", ("离", "辞职")),
 )
 _AM, _HAVE = "i(?:['’]m| am)(?: now| currently)?", "i(?:['’]ve| have)?(?: just| recently)?"
 _WE = r"(?:we|my (?:wife|husband|partner|girlfriend|boyfriend) and i)(?: just| recently)?"
