@@ -192,3 +192,30 @@ def test_a_text_that_a_person_has_changed_ends_nothing_more(open_memory):
     facts.keeper.edit(said.id, text="I no longer live alone")
     facts.remember("I live in Leeds")
     assert [fact.value for fact in facts.list() if fact.slot == "home"] == ["Leeds"]
+
+
+@pytest.mark.parametrize(
+    ("question", "stated", "denied"),
+    [
+        ("where do I live?", "I live in Leeds.", "I don't live in Leeds anymore."),
+        ("where do I work?", "I work at Bosch.", "I left Bosch."),
+        ("我住在哪里？", "我住在北京。", "我已经不住在北京了。"),
+    ],
+)
+def test_a_context_marks_what_is_so_no_more_until_it_is_so_again(open_memory, say, question, stated, denied):
+    memory = open_memory(extractor="rules")
+    facts = memory.extension("facts")
+
+    def notes():
+        facts.extract()
+        memory.index()
+        return [item.note for item in memory.context(question).items if stated in item.text]
+
+    say(memory, stated)
+    assert not any("outdated" in note for note in notes())
+    say(memory, denied, days=9)
+    marks = notes()
+    assert marks
+    assert all("is this no more" in note for note in marks)
+    say(memory, stated, days=20)
+    assert not any("outdated" in note for note in notes())

@@ -1,7 +1,7 @@
 """Marks on texts that state a value which a later fact has replaced: "I live in Lyon" in an old note or message.
 
-The mark names the value that is true now, so that both stand side by side. A sentence is marked if it contains the old
-value and says what the fact says: the words of the fact, or the slot by its patterns. A sentence about the past, or one
+The mark names the value that is true now, so that both stand side by side; or it says that the value is so no more. A
+sentence is marked if it contains the old value and says what the fact says: the words of the fact, or the slot by its patterns. A sentence about the past, or one
 that also has the new value, is not.
 """
 
@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from attrs import evolve, frozen
 
+from klaw_facts.extracting.begins import endings_of
 from klaw_facts.extracting.sentences import sentences
 from klaw_facts.extracting.slots import slot_of
 from klaw_facts.fold import State
@@ -24,7 +25,8 @@ from klaw_tools.frames import one_line
 
 # The past, in which an old value is right.
 _PAST = re.compile(
-    r"\b(?:was|were|used to|lived|worked|until|formerly|former|previously|before|no longer|not any ?more|once|left)\b"
+    r"\b(?:was|were|used to|lived|worked|until|formerly|former|previously|before|no longer|any ?(?:more|longer)|once|left)\b"
+    r"|\bdo(?:es)?(?:n['’]?t| not)\b"
     r"|\bmoved from\b|\bex-\w|\b(?:раньше|прежде|когда-то|жил[аи]?|был[аои]?|работал[аи]?|до того|больше не)\b"
     r"|\b(?:уехал[аи]?|бывш\w+)\b|曾|以前|之前|原来|不再|离开",
     re.IGNORECASE,
@@ -36,7 +38,7 @@ _SENTENCES_KEPT = 2048
 
 @frozen(eq=False)
 class Replaced:
-    """A value that was replaced: the words of its statement, and what is true now."""
+    """A value that was replaced: the words of its statement, and what is true now, or says that it is so no more."""
 
     fact: Fact
     value: str
@@ -45,16 +47,22 @@ class Replaced:
 
 
 def replaced_values(state: State) -> tuple[Replaced, ...]:
-    """Return the values of slots that a visible fact has replaced, the latest first."""
+    """Return the values of slots that a visible fact has replaced or denied, the latest first."""
     found = []
+    current = {_key(fact) for fact in state.facts.values() if fact.valid_to is None and not fact.is_hidden}
     for fact in state.facts.values():
         new = state.facts.get(fact.ended_by or "")
         last = new and _last(state, new)
-        if last is None or fact.is_hidden or last.is_hidden or not (fact.slot and fact.value and last.value):
+        if last is None or fact.is_hidden or last.is_hidden or not (fact.slot and fact.value):
             continue
-        if normalised(fact.value) != normalised(last.value):
+        is_other = normalised(fact.value) != normalised(last.value) if last.value else endings_of(last)
+        if is_other and _key(fact) not in current:
             found.append(Replaced(fact, fact.value.casefold(), content_words(fact.text), last))
     return tuple(reversed(found[-_MAX_ENDED:]))
+
+
+def _key(fact: Fact) -> tuple[str, str | None, str]:
+    return fact.who, fact.slot, normalised(fact.value or "")
 
 
 def _last(state: State, fact: Fact) -> Fact:
@@ -91,7 +99,7 @@ def _states(text: str, value: Replaced) -> bool:
     """Return whether a sentence of the text states the value as if it were true now."""
     return any(
         value.value in sentence.casefold()
-        and (value.new.value or "").casefold() not in sentence.casefold()
+        and not (value.new.value and value.new.value.casefold() in sentence.casefold())
         and not _PAST.search(sentence)
         and (
             value.words <= content_words(sentence)
@@ -115,4 +123,6 @@ def _slot(sentence: str) -> tuple[str, str] | None:
 def _note(value: Replaced) -> str:
     since = told(value.new.valid_from, value.new.precision) if value.new.valid_from else ""
     when = f" since {since}" if since else ""
-    return f" (outdated: {one_line(value.fact.slot or '')} is {one_line(value.new.value or '')}{when})"
+    slot = one_line(value.fact.slot or "")
+    now = f"{slot} is {one_line(value.new.value)}" if value.new.value else f"{slot} is this no more"
+    return f" (outdated: {now}{when})"
