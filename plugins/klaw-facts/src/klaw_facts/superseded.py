@@ -1,8 +1,8 @@
 """Marks on texts that state a value which a later fact has replaced: "I live in Lyon" in an old note or message.
 
 The mark names the value that is true now, so that both stand side by side; or it says that the value is so no more. A
-sentence is marked if it contains the old value and says what the fact says: the words of the fact, or the slot by its patterns. A sentence about the past, or one
-that also has the new value, is not.
+sentence is marked if it contains the old value and says what the fact says: the words of the fact, or the slot by its
+patterns. A sentence about the past, or one that also has the new value, is not.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from klaw_tools.frames import one_line
 
 # The past, in which an old value is right.
 _PAST = re.compile(
-    r"\b(?:was|were|used to|lived|worked|until|formerly|former|previously|before|no longer|any ?(?:more|longer)|once|left)\b"
-    r"|\bdo(?:es)?(?:n['’]?t| not)\b"
+    r"\b(?:was|were|used to|lived|worked|until|formerly|former|previously|before|no longer)\b"
+    r"|\b(?:any ?(?:more|longer)|once|left|do(?:es)?(?:n['’]?t| not))\b"
     r"|\bmoved from\b|\bex-\w|\b(?:раньше|прежде|когда-то|жил[аи]?|был[аои]?|работал[аи]?|до того|больше не)\b"
     r"|\b(?:уехал[аи]?|бывш\w+)\b|曾|以前|之前|原来|不再|离开",
     re.IGNORECASE,
