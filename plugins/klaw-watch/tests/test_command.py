@@ -56,6 +56,25 @@ def test_watch_indexes_changes_until_it_is_stopped(home):
         assert memory.doctor().healthy
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("index", "index --force", "search buoy", "context buoy", "get notes/b.md", "forget notes/b.md --yes"),
+        *("save Fog.", "reindex", "doctor", "doctor --fix", "status", "export all.jsonl"),
+    ],
+)
+def test_no_command_waits_for_what_the_watcher_holds(home, line, monkeypatch, caplog):
+    home.configure(on_search=True)
+    home.write("b.md", "A buoy.\n")
+    monkeypatch.chdir(home.path)
+    monkeypatch.setattr("klaw_core.files.held.FILE_LOCK_SECONDS", 0)
+    with WatchDirectory.of(home.data).only_watcher():
+        for words in (["index"], line.split()):
+            done = CliRunner().invoke(cli, [*words, *home.command[4:]])
+            home.write("b.md", "A red buoy.\n")
+            assert (done.exit_code, "locked by" in done.output + caplog.text) == (0, False), done.output
+
+
 def test_a_kill_at_any_moment_loses_nothing(home):
     for number in range(2):
         with home.process() as process:

@@ -109,7 +109,7 @@ class WatchDirectory:
 
     def record(self, run: BackgroundRun) -> None:
         """Record a run that no watcher made. Raise StoreError."""
-        with locked(self._own):
+        with locked(own_directory(self._own, "elsewhere")):  # a watcher holds the lock of the directory itself
             runs = {**self.other_runs(), **dict.fromkeys(run.reasons, last_run(run))}
             shown = {name: asdict(last) for name, last in runs.items()}
             write_atomically(self._own / "elsewhere.json", json.dumps(shown))
