@@ -163,7 +163,8 @@ COMMANDS = {
     "mcp": [*(f"mcp install {name} --print" for name in sorted(clients())), "mcp install nothing"],
     "serve": ["serve token", "serve stop", "serve stop --json", "serve warm"],
     "hook": [
-        *("hook install claude-code --print", "hook session-start --timeout 60<{}", "hook pre-compact<{}", "hook stop<{}"),
+        *("hook install claude-code --print", "hook session-start --timeout 60<{}"),
+        *("hook pre-compact<{}", "hook stop<{}"),
         'hook user-prompt --timeout 60<{"prompt": "where does the lantern hang"}',
     ],
     "watch": ["watch --unit"],

@@ -32,6 +32,7 @@ ARGUMENTS = {
     "config set": ["memory.fusion.k", "61"],
     "config get": ["memory.fusion.k"],
     "demo": ["--keep", "ROOT/demo"],
+    "eval poison": ["--limit", "1"],
     "logs": ["--chat", "telegram_1"],
 }
 
