@@ -16,7 +16,8 @@ import psycopg
 import pytest
 from attrs import evolve
 
-from klaw_core import Migration, RetryableStoreError, StoreError, StoreLockedError
+from klaw_core import Memory, Migration, RetryableStoreError, StoreError, StoreLockedError, load_config
+from klaw_store_postgres.errors import as_store_error
 from klaw_store_postgres.options import PostgresOptions
 from klaw_store_postgres.store import PostgresStore
 from klaw_testing.store import dump, put
@@ -94,6 +95,12 @@ class TestLostConnections:
             session.run("SET LOCAL idle_in_transaction_session_timeout = 1")
             wait_until_ended(server, session.value("SELECT pg_backend_pid()"))
             session.value("SELECT 1")
+
+    @pytest.mark.parametrize("limit", ["IdleSessionTimeout", "IdleInTransactionSessionTimeout", "TransactionTimeout"])
+    def test_a_time_limit_that_ends_a_connection_says_what_to_set(self, limit):
+        hint = as_store_error("here", getattr(psycopg.errors, limit)("ended")).hint
+        setting = hint.partition(" SET ")[2].partition(" = 0")[0]
+        assert setting.replace("_", "") == limit.lower()
 
     def test_a_statement_that_takes_too_long_for_the_server_says_what_to_set(self, open_store):
         with pytest.raises(StoreError, match="stopped a statement") as raised, open_store().write() as transaction:  # noqa: PT012  # the block is the subject
@@ -182,6 +189,66 @@ class TestLostConnections:
             PostgresStore(evolve(options, dsn="klaw:hidden"))
         assert "hidden" not in str(caught.value)
         assert "hidden" not in repr(away)
+
+
+#: What a role or a database may set otherwise, besides the switches of compatibility.
+OTHER_SETTINGS = {
+    "client_encoding": ("LATIN1", "SQL_ASCII"),
+    "row_security": ("off",),
+    "bytea_output": ("escape",),
+    "DateStyle": ("German",),
+    "TimeZone": ("Asia/Kathmandu",),
+    "extra_float_digits": ("-15",),
+}
+
+
+class TestSettings:
+    def test_other_settings_of_a_role_change_no_statement(self, server, tmp_path):
+        with psycopg.connect(server.superuser_dsn, autocommit=True) as connection:
+            switches = connection.execute(
+                "SELECT name, CASE setting WHEN 'on' THEN 'off' ELSE 'on' END FROM pg_settings WHERE context = 'user' "
+                "AND vartype = 'bool' AND category LIKE 'Version and Platform%'"
+            ).fetchall()
+            assert len(switches) > 4
+            others = [(name, value) for name, values in OTHER_SETTINGS.items() for value in values]
+            for number, (name, value) in enumerate([*switches, *others]):
+                connection.execute(f"ALTER ROLE klaw SET {name} = '{value}'")
+                try:
+                    assert round_trip(server.dsn, f"settings-{number}", tmp_path) == [SAID], (name, value)
+                finally:
+                    connection.execute(f"ALTER ROLE klaw RESET {name}")
+
+    def test_a_lock_outlives_the_limit_of_idle_sessions(self, options, agent):
+        limited = evolve(options, dsn=f"{options.dsn}&options=-c%20idle_session_timeout%3D20")
+
+        def refuse():
+            raise StoreLockedError("the lock is held")
+
+        with closing(PostgresStore(limited, agent=agent)) as store, store.lock("a"):
+            time.sleep(0.1)  # longer than the server allows
+            with pytest.raises(StoreLockedError), store.lock("a", refuse):
+                pass
+
+    def test_a_database_of_another_encoding_is_named(self, server, tmp_path):
+        with psycopg.connect(server.superuser_dsn, autocommit=True) as connection:
+            connection.execute("CREATE DATABASE western OWNER klaw ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+        with psycopg.connect(server.superuser_dsn.replace("/klaw?", "/western?"), autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION vector")
+        with pytest.raises(StoreError, match="its encoding is not UTF8") as raised:
+            round_trip(server.dsn.replace("/klaw?", "/western?"), "", tmp_path)
+        assert "ENCODING 'UTF8'" in raised.value.hint
+
+
+SAID = r"The \x41 of κόσμος is 船."
+
+
+def round_trip(dsn, agent, directory):
+    """Save a text as an agent; return the texts that its words find."""
+    overrides = {"memory": {"store": {"type": "postgres", "dsn": dsn}, "embedding": {"type": "none"}}}
+    config = load_config(data_dir=directory, environment={"KLAW_CONFIG": "/dev/null"}, overrides=overrides)
+    with Memory.open(evolve(config, agent=agent)) as memory:
+        memory.save(SAID)
+        return [found.content for found in memory.search("κόσμος", mode="fts")]
 
 
 class TestConcurrentTransactions:

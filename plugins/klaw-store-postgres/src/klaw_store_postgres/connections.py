@@ -29,6 +29,13 @@ _IDLE_SECONDS = 120.0
 # The messages of a server that is starting or recovering from a crash; a refused connection has no error code for it.
 _NOT_YET = ("the database system is starting up", "the database system is in recovery mode", "not yet accepting")
 _PAUSE_SECONDS = 0.1
+# The meaning of Klaw's statements depends on these settings. A role, a database or PGCLIENTENCODING may set others.
+_SETTINGS = (
+    "SET SESSION client_encoding = UTF8",
+    "SET SESSION standard_conforming_strings = on",
+    "SET SESSION array_nulls = on",
+    "SET SESSION row_security = on",
+)
 # With fewer rows than this every query plan is fast.
 _MIN_ANALYZED_ROWS = 500
 
@@ -102,6 +109,7 @@ class Connections:
         """Yield a connection outside the pool, which keeps its locks until the block ends. Raise StoreError."""
         with store_errors(self.location), Closing(self._connect) as connection:
             self._configure(connection)
+            connection.execute("SET SESSION idle_session_timeout = 0")  # it is idle while it holds a lock
             yield connection
 
     def has_grown(self, added: int, *, than: float = 0) -> bool:
@@ -234,7 +242,7 @@ class Connections:
         }
 
     def _configure(self, connection: psycopg.Connection[Any]) -> None:
-        connection.execute(search_path(self.options.schema))
+        connection.execute("; ".join((*_SETTINGS, search_path(self.options.schema))), prepare=False)
 
 
 class _Lent(Hold[None]):

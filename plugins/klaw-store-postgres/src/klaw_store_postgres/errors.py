@@ -27,14 +27,19 @@ _RETRYABLE = (
     errors.ForeignKeyViolation,
 )
 
+# Time limits of the server that end a connection, and their settings.
+_LIMITS: dict[type[Exception], str] = {
+    errors.IdleSessionTimeout: "idle_session_timeout",
+    errors.IdleInTransactionSessionTimeout: "idle_in_transaction_session_timeout",
+    errors.TransactionTimeout: "transaction_timeout",
+}
+
 # The server has ended the connection, or a time limit of the server has.
 _LOST = (
     errors.AdminShutdown,
     errors.CrashShutdown,
     errors.CannotConnectNow,
-    errors.IdleSessionTimeout,
-    errors.IdleInTransactionSessionTimeout,
-    errors.TransactionTimeout,
+    *_LIMITS,
 )
 
 # The error classes, their message and their fix; the first that fits counts.
@@ -77,6 +82,12 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str],
         StoreError,
         "stopped a statement, and nothing was changed",
         "if its time was over: ALTER ROLE … SET statement_timeout = 0, for the role of memory.store.dsn",
+    ),
+    (
+        (errors.UntranslatableCharacter, errors.CharacterNotInRepertoire),
+        StoreError,
+        "cannot hold every text, because its encoding is not UTF8",
+        "use a database that was created with ENCODING 'UTF8'",
     ),
     ((errors.InFailedSqlTransaction,), StoreError, "did not go on after an error", "klaw doctor"),
     (
@@ -121,8 +132,11 @@ def as_store_error(location: str, error: Exception) -> StoreError:
         if isinstance(error, kinds):
             return meant(f"{location} {what}: {said}", hint=hint)
     if is_lost(error):
+        limit = _LIMITS.get(type(error))
         return RetryableStoreError(
             f"{location}: the connection was lost: {said}; nothing was changed",
-            hint="check that the server runs, then try again",
+            hint=f"ALTER ROLE … SET {limit} = 0, for the role of memory.store.dsn"
+            if limit
+            else "check that the server runs, then try again",
         )
     return StoreError(f"{location}: {type(error).__name__}: {said}")
