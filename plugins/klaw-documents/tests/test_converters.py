@@ -263,6 +263,11 @@ def test_org_keywords_are_metadata():
     assert OrgConverter().convert(ORG, "log.org").metadata == {"title": "Harbour log", "tags": ("sea", "work", "boat")}
 
 
+#: The list of a book's encrypted files, and the beginning of an office document with a password.
+ENCRYPTED = '<encryption xmlns:e="x"><e:CipherReference URI="OPS/text/c%200.xhtml"/></encryption>'
+LOCKED = b"\xd0\xcf\x11\xe0" + bytes(600) + "EncryptedPackage".encode("utf-16-le") + bytes(400)
+
+
 @pytest.mark.parametrize(
     ("kind", "data", "reason"),
     [
@@ -275,6 +280,13 @@ def test_org_keywords_are_metadata():
         ("epub", b"", "is not a valid EPUB"),
         ("epub", archive({"a": "b"}), "is not a valid EPUB"),
         ("epub", archive({"META-INF/encryption.xml": "<x/>"}), "is protected against copying"),
+        (
+            "epub",
+            epub(["<p>\x8f\x1d</p>"], extra={"META-INF/encryption.xml": ENCRYPTED}),
+            "is protected against copying",
+        ),
+        ("docx", LOCKED, "is encrypted: save a copy without its password"),
+        ("pptx", LOCKED, "is encrypted: save a copy without its password"),
         ("epub", epub([]), "has no text"),
         ("html", b"<script>only()</script>", "has no text"),
         ("notebook", b"{", "is not a valid notebook: it is not JSON"),
@@ -287,6 +299,11 @@ def test_an_unreadable_file_has_a_reason(convert, kind, data, reason):
         convert(kind, data)
     assert caught.value.message.startswith(reason)
     assert not caught.value.keep
+
+
+def test_a_book_whose_fonts_are_encrypted_is_read(convert):
+    fonts = ENCRYPTED.replace("text/c%200.xhtml", "serif.otf")
+    assert convert("epub", epub(["<p>Ebb</p>"], extra={"META-INF/encryption.xml": fonts})).text == "Ebb\n"
 
 
 def bomb(name):

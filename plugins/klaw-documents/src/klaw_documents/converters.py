@@ -30,7 +30,7 @@ _VERSIONS: Mapping[str, str] = {
     "pdf": "1",
     "docx": "2",
     "html": "2",
-    "epub": "2",
+    "epub": "3",
     "notebook": "1",
     "pptx": "3",
     "xlsx": "2",

@@ -13,12 +13,16 @@ from klaw_core import ConversionError
 _MAX_MEMBERS = 20_000
 _MAX_BYTES = 256 * 2**20  # the unpacked size of all members
 _MAX_MEMBER_BYTES = 64 * 2**20  # the unpacked size of one member
+# An office document with a password is an OLE file that contains this stream.
+_OLE, _ENCRYPTED_PACKAGE = b"\xd0\xcf\x11\xe0", "EncryptedPackage".encode("utf-16-le")
 # Declared entities can expand to huge texts, and neither office programs nor e-books need them.
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
 
 def open_archive(data: bytes, what: str) -> zipfile.ZipFile:
     """Open an archive, and check that it is not a ZIP bomb. Raise ConversionError."""
+    if data.startswith(_OLE) and _ENCRYPTED_PACKAGE in data:
+        raise ConversionError("is encrypted: save a copy without its password")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
         members = archive.infolist()

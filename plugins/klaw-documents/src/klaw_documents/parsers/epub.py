@@ -13,6 +13,7 @@ from klaw_documents.parsers.html import decoded
 from klaw_documents.parsers.markup import markdown_of
 from klaw_documents.parsers.values import described, iso_moment
 
+_PROTECTED = "is protected against copying"
 _CONTAINER = "META-INF/container.xml"
 # XHTML allows empty-element tags for every element; an HTML parser would treat such an element as open.
 _EMPTY_ELEMENT = re.compile(r"<([A-Za-z][\w:.-]*)((?:\s[^<>]*)?)/>")
@@ -27,9 +28,11 @@ def parse(data: bytes, _name: str) -> Conversion:
     container = xml_of(read_member(archive, _CONTAINER))
     root_file = next((item.get("full-path", "") for item in _named(container, "rootfile")), "")
     package = xml_of(read_member(archive, root_file)) if root_file else None
+    encryption = read_member(archive, "META-INF/encryption.xml")
     if package is None:
-        protected = "META-INF/encryption.xml" in archive.namelist()
-        raise ConversionError("is protected against copying" if protected else "is not a valid EPUB")
+        raise ConversionError("is not a valid EPUB" if encryption is None else _PROTECTED)
+    # Fonts may be encrypted in any book.
+    encrypted = {unquote(item.get("URI", "")).lstrip("/") for item in _named(xml_of(encryption), "CipherReference")}
     items = {item.get("id", ""): item for item in _named(package, "item")}
     chapters: list[str] = []
     for reference in _named(package, "itemref"):
@@ -37,6 +40,8 @@ def parse(data: bytes, _name: str) -> Conversion:
         if item is None or item.get("media-type", _CHAPTERS[0]) not in _CHAPTERS or "nav" in item.get("properties", ""):
             continue
         path = posixpath.normpath(posixpath.join(posixpath.dirname(root_file), unquote(item.get("href", ""))))
+        if path in encrypted:
+            raise ConversionError(_PROTECTED)
         if (chapter := read_member(archive, path)) is not None:
             chapters.append(markdown_of(_EMPTY_ELEMENT.sub(_opened, decoded(chapter))).strip("\n"))
     text = "\n\n".join(filter(None, chapters))
