@@ -17,7 +17,7 @@ from klaw_journals import FileJournals
 from klaw_sync import Folder, MemoryKey, Sync
 from klaw_sync.errors import SegmentError
 from klaw_sync.git import GitRepository
-from klaw_sync.objects import Bucket
+from klaw_sync.objects import Bucket, open_bucket
 from klaw_sync.remotes import MEMORY_FILE, open_remote
 
 A, B = "aa" * 8, "bb" * 8
@@ -265,3 +265,12 @@ def test_three_machines_through_three_places(tmp_path, bucket):
     shown = [dict(journal.records("documents").replay().records) for journal in journals]
     assert shown[0] == shown[1] == shown[2]
     assert sorted(shown[0]) == ["memory/0", "memory/1", "memory/2"]
+
+
+@pytest.mark.parametrize("server", ["nonsense", "localhost:9000", "ftp://host", "http://", "https://a b", ""])
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+def test_an_address_of_no_server_is_refused_before_the_library_panics(name, server, monkeypatch):
+    monkeypatch.setenv(name, server)
+    with pytest.raises(ConfigError, match=f"{name} is not the address of a server") as raised:
+        open_bucket("s3://boats/memory")
+    assert raised.value.hint == "https://HOST:PORT"

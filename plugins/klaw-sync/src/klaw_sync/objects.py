@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import re
 from typing import Any
 
 from attrs import define, field
 
-from klaw_core import PluginError, StoreError, install_extras
+from klaw_core import ConfigError, PluginError, StoreError, install_extras
 from klaw_sync.errors import SegmentError
 from klaw_sync.remotes import MACHINE, Remote
 from klaw_sync.segments import MAX_FILE_BYTES, SUFFIX
+
+# The library ends with a panic, which is no Exception, for another address of a server.
+_SERVER = re.compile(r"https?://[^\s/?#]+[!-~]*")
 
 
 @define(eq=False)
@@ -78,11 +83,14 @@ class Bucket(Remote):
 
 
 def open_bucket(address: str) -> Bucket:
-    """Return the bucket at an address. Raise PluginError without obstore, StoreError if the address is wrong."""
+    """Return the bucket at an address. Raise PluginError without obstore, StoreError or ConfigError if it is wrong."""
     try:
         from obstore.store import from_url
     except ImportError as error:
         raise PluginError("an object store needs obstore", hint=install_extras(["s3"])) from error
+    for name in ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"):
+        if not _SERVER.fullmatch(server := os.environ.get(name, "http://unset")):
+            raise ConfigError([f"{name} is not the address of a server: {server[:80]!r}"], hint="https://HOST:PORT")
     try:
         return Bucket(address.rstrip("/"), from_url(address))
     except Exception as error:
