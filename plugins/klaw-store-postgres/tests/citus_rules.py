@@ -11,8 +11,12 @@ _PLACES = re.compile(r'\b(?:FROM|JOIN|INTO|UPDATE|USING|ONLY)\s+(?:ONLY\s+)?"?(\
 _INSERTS = re.compile(r"\bINSERT INTO (\w+)(?: AS \w+)?\s*(.*?)(?=\bINSERT INTO\b|\Z)", re.DOTALL)
 _TENANT = re.compile(r"\btenant\)? = (?:%s|'?\d+)|\(tenant, [^)]*\) = |\(\w+\.tenant, [^)]*\) = |\btenant IN ")
 _SETS = re.compile(r"\s*SET\s+(?!LOCAL\b)", re.IGNORECASE)
-# Connections outside of the pool, which read no table: they hold locks of the coordinator.
-_OF_LOCKS = re.compile(r"\s*SET\s+(?:SESSION\s+)?(?:search_path|lock_timeout)\b", re.IGNORECASE)
+# Connections outside of the pool, which read no table, hold locks of the coordinator; and how it reads what Klaw sends.
+_OF_COORDINATOR = re.compile(
+    r"\s*SET\s+(?:SESSION\s+)?(?:search_path|lock_timeout|idle_session_timeout"
+    r"|client_encoding|standard_conforming_strings|array_nulls|row_security)\b",
+    re.IGNORECASE,
+)
 
 
 def faults(sql, tables):
@@ -23,7 +27,7 @@ def faults(sql, tables):
         found.append("several statements in one text")
     if re.search(r"\bCOPY\b", sql):
         found.append("COPY")
-    if "set_config(" in sql or (_SETS.match(sql) and not _OF_LOCKS.match(sql)):
+    if "set_config(" in sql or (_SETS.match(sql) and not _OF_COORDINATOR.match(sql)):
         found.append("a setting that does not reach the workers")
     if re.search(r"\bDO UPDATE\b[^)]*\b(?:nextval|now|random|clock_timestamp)\(", sql):
         found.append("a volatile function in DO UPDATE")

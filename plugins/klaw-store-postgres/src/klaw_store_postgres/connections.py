@@ -242,7 +242,8 @@ class Connections:
         }
 
     def _configure(self, connection: psycopg.Connection[Any]) -> None:
-        connection.execute("; ".join((*_SETTINGS, search_path(self.options.schema))), prepare=False)
+        for statement in (*_SETTINGS, search_path(self.options.schema)):
+            connection.execute(statement)
 
 
 class _Lent(Hold[None]):
