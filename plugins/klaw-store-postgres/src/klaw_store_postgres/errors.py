@@ -35,7 +35,7 @@ _LIMITS: dict[type[Exception], str] = {
 }
 
 # The server has ended the connection, or a time limit of the server has.
-_LOST = (
+_LOST: tuple[type[Exception], ...] = (
     errors.AdminShutdown,
     errors.CrashShutdown,
     errors.CannotConnectNow,
