@@ -8,8 +8,9 @@ import os
 import pytest
 from click.testing import CliRunner
 
-from klaw_core import Memory
+from klaw_core import Memory, StoreFullError
 from klaw_core.cli.program import cli
+from klaw_sync import Folder
 from klaw_sync.background import Synchroniser
 
 
@@ -43,6 +44,16 @@ def joined(klaw, folder):
     klaw("one", "sync", folder)
     klaw("two", "sync", "join", folder, code=code)
     return code
+
+
+def test_a_machine_that_joins_and_cannot_send_says_so(klaw, folder, joined, monkeypatch):
+    def full(*_):
+        raise StoreFullError("no space left")
+
+    klaw("three", "save", "the oar is in the shed")
+    monkeypatch.setattr(Folder, "put", full)
+    said = klaw("three", "sync", "join", folder, code=joined, status=1)
+    assert ("sent 0" in said, "no space left" in said) == (True, True)
 
 
 @pytest.mark.usefixtures("joined")

@@ -16,6 +16,7 @@ from klaw_sync import Folder, MemoryKey, Remote, Sync
 from klaw_sync.desks import Desk
 from klaw_sync.extension import SyncExtension
 from klaw_sync.options import SyncOptions
+from klaw_sync.remotes import MEMORY_FILE
 from klaw_sync.segments import read
 from klaw_sync.state import State
 from klaw_sync.values import KINDS, Version
@@ -178,6 +179,31 @@ def test_a_dry_run_does_not_mark_a_new_place(world):
     assert (report.sent, report.problems) == (1, ())
     assert not folder.root.exists()
     assert one.run([folder]).sent == 1
+
+
+class Full(Folder):
+    """A folder on a full disk."""
+
+    is_full = True
+
+    def put(self, name, data):
+        if self.is_full and name != MEMORY_FILE:
+            raise StoreFullError("no space left")
+        super().put(name, data)
+
+
+def test_a_record_is_sent_when_a_place_has_it(world, tmp_path, monkeypatch):
+    one, *_ = world
+    full, other = Full(tmp_path / "full"), Folder(tmp_path / "other")
+    documents(one).append([{"id": "memory/a", "text": "the text"}])
+    for _ in range(2):
+        report = one.run([full])
+        assert (report.sent, len(report.problems)) == (0, 1)
+    assert one.run([full, other]).sent == 1
+    documents(one).append([{"id": "memory/b", "text": "another text"}])
+    monkeypatch.setattr(Full, "is_full", False)
+    assert one.run([full, other]).sent == 2  # one of them to both
+    assert one.run([full, other]).sent == 0
 
 
 class TestSegmentsThatVanish:

@@ -148,6 +148,8 @@ def join(settings: Settings, *, place: str | None) -> None:
         sync.sync.join(sync.remotes(_given(place))[0], code)
         report = sync.run(_given(place))
     _show(settings, report, dry_run=False)
+    if report.problems:
+        raise SystemExit(1)
 
 
 @command.command("code", short_help="Print the join code.")

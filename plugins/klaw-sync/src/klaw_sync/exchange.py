@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from attrs import define
@@ -55,12 +55,12 @@ class Exchange:
         The last time, what was in segments of this machine that have vanished is sent again: not before the others'
         segments were read, because one of them may have it.
         """
-        state, report = self.round.state, self.round.report
+        state = self.round.state
         try:
             gone = state.vanished(remote.location, remote.names()) if is_last else set()
             gone |= state.refused(state.segments(remote.location))  # nobody else reads what these have
         except KlawError as error:
-            report.add_problem(remote, error)
+            self.round.report.add_problem(remote, error)
             return False
         carried = state.carried(remote.location, gone)
         versions = [one for one in state.versions.values() if one.v not in carried]
@@ -70,15 +70,12 @@ class Exchange:
         lines = [trace.line() for trace in traces if trace.item not in carried]
         lines += [one.line() for one in sorted(state.removals, key=lambda one: one.item) if one.item not in carried]
         lines += [one.line() for one in sorted(versions, key=lambda one: (one.machine, one.number, one.v))]
-        if gone:
-            lost = state.carried(remote.location) - carried
-            report.sent += sum(one.v in lost and one.body is not None for one in versions)
         if lines:
             with state.commit():
                 for name, data in self._packed(lines):
                     self._enqueue(remote, name, data)
         self.round.here.step("outbox")
-        return self._send(remote)
+        return self._send(remote, gone)
 
     def _without_private(self, versions: Iterable[Version]) -> list[Version]:
         """Return the versions that may be in a readable file, and count those with a secret, which nobody expects."""
@@ -102,8 +99,11 @@ class Exchange:
         self.round.state.add_segment(remote.location, name, _contents(read(self.round.key, data)))
         self.round.state.enqueue(remote.location, name, data)
 
-    def _send(self, remote: Remote) -> bool:
-        """Write what waits; return whether the remote has it now. Nothing may be deleted there if it has not."""
+    def _send(self, remote: Remote, gone: Set[str] = frozenset()) -> bool:
+        """Write what waits; return whether the remote has it now. Nothing may be deleted there if it has not.
+
+        Count the records that the remote had in no other segment but those that are gone.
+        """
         state = self.round.state
         waiting = state.outbox(remote.location)
         try:
@@ -115,6 +115,11 @@ class Exchange:
             self.round.report.add_problem(remote, error)
             return False
         self.round.here.step("pushed")
+        names = {name for name, _ in waiting}
+        if names:
+            before = state.carried(remote.location, names | gone)
+            self.round.sent |= state.carried_whole(remote.location, names) - before
+            self.round.report.sent = len(self.round.sent)
         for name, _ in waiting:
             state.sent(remote.location, name)
         return True

@@ -150,6 +150,8 @@ class Round:
     unread: set[str] = field(factory=set)
     #: The versions that records would have had which something forgot that they had not seen.
     doomed: dict[str, Version] = field(factory=dict)
+    #: The versions that this run has written to a remote that had none of their text.
+    sent: set[str] = field(factory=set)
     #: Versions of registers whose records were changed during this run.
     changed_meanwhile: set[str] = field(factory=set)
     _read: tuple[int, frozenset[str]] = (-1, frozenset())

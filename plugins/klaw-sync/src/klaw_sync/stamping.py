@@ -133,7 +133,7 @@ class Stamping:
         state.meta["line"] = str(line)
         state.put(version)
         state.here[key] = version.v
-        self.round.report.sent += 1
+        self.round.report.sent += self.round.dry_run  # what would be sent; otherwise what was is counted
 
     # -- what a record is derived from
     def _derived(self, item: Item) -> list[Version]:

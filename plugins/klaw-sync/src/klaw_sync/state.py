@@ -273,6 +273,11 @@ class State:
         rows = self.database.execute("SELECT item, segment FROM carried WHERE remote = ?", (remote,))
         return {item for item, segment in rows if segment not in gone}
 
+    def carried_whole(self, remote: str, names: Container[str]) -> set[str]:
+        """Return the versions that a remote has in these segments with their body."""
+        sql = "SELECT item, segment FROM carried WHERE remote = ? AND body"
+        return {item for item, segment in self.database.execute(sql, (remote,)) if segment in names}
+
     def vanished(self, remote: str, names: Iterable[str]) -> set[str]:
         """Return the segments of this machine that a remote had, and that are neither there nor in the outbox."""
         own = f"{self.meta.get('machine', '')}/"
