@@ -650,6 +650,9 @@ class Actor:
         dice, name = Random(operation.word), self._pick(operation, self.model.saved) or ""
         words, told = typed(operation.word, known, name, dice)
         code, printed = run_command(self.home, words, told)
+        if code and words[0] == "doctor" and "→ klaw index" in printed and self.model.unsure:
+            run_command(self.home, ("index",))  # what another process could not end, and said so
+            code, printed = run_command(self.home, words, told)
         command = f"klaw {words[0]}{' ' + words[1] if words[0] == 'hook' else ''}"
         if code and operation.fault is not None and operation.fault.kind == "full":
             raise StoreFullError(printed)

@@ -14,8 +14,6 @@ from klaw_store_sqlitevec.outside import OutsideVectors
 
 
 class TestQdrant(SqliteIndexTests):
-    questions = 4  # the client in this process compares each point with each key in turn
-
     @pytest.fixture(params=[7, *(pytest.param(size, marks=pytest.mark.one_of(2)) for size in (1, 1_000))])
     def index(self, request, tmp_path, options) -> Iterator[OutsideVectors]:
         made = vectors(evolve(options, buffer=request.param), tmp_path)
