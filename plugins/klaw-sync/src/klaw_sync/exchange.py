@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import define
@@ -75,7 +75,7 @@ class Exchange:
                 for name, data in self._packed(lines):
                     self._enqueue(remote, name, data)
         self.round.here.step("outbox")
-        return self._send(remote, gone)
+        return self._send(remote, frozenset(gone))
 
     def _without_private(self, versions: Iterable[Version]) -> list[Version]:
         """Return the versions that may be in a readable file, and count those with a secret, which nobody expects."""
@@ -99,7 +99,7 @@ class Exchange:
         self.round.state.add_segment(remote.location, name, _contents(read(self.round.key, data)))
         self.round.state.enqueue(remote.location, name, data)
 
-    def _send(self, remote: Remote, gone: Set[str] = frozenset()) -> bool:
+    def _send(self, remote: Remote, gone: frozenset[str] = frozenset()) -> bool:
         """Write what waits; return whether the remote has it now. Nothing may be deleted there if it has not.
 
         Count the records that the remote had in no other segment but those that are gone.
