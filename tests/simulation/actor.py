@@ -15,7 +15,7 @@ from company import ask
 from interrupts import Interrupter, Sides
 from lives import START, Fault, Known, Operation, add_met, beside_of
 from machines import FAR_CHAT, TRICKS, Trick, names_in, open_second, second_of, share, synchronise
-from model import Model, moment, move_of, said_at
+from model import EDITED, Model, moment, move_of, said_at
 from others import (
     AGENT,
     FORGED,
@@ -545,11 +545,11 @@ class Actor:
             self._say("target", name, word)
             edited = text.replace(f"{word} was said", f"{operation.word} was said")
             try:
-                self._write(path.with_name("edited"), edited.encode())
+                self._write(path.with_name(EDITED), edited.encode())
             except OSError:  # the disk is full, and the editor leaves the file as it was
-                path.with_name("edited").unlink()
+                path.with_name(EDITED).unlink()
                 return ""
-            os.replace(path.with_name("edited"), path)  # noqa: PTH105  # `os` is recorded
+            os.replace(path.with_name(EDITED), path)  # noqa: PTH105  # `os` is recorded
             self._flush(path.parent)
             return str(name)
         return ""

@@ -46,6 +46,8 @@ _ENDS = dict.fromkeys(("forget", "unsay", "unfact", "request"), "gone") | {"retr
 #: The texts that are saved, with one word in each.
 FORMS = ("{} was saved", "{} was told", "{} was imported", "{} was typed", "{} was saved far away")
 _MOVED = "I moved to "
+#: What a person's editor writes first, and may leave if it dies; nobody else changes it.
+EDITED = "edited"
 _LATE = timedelta(days=3)  # what is said late is of an earlier day
 _LATEST = 5  # of each kind, that are looked for after each death
 _ID = re.compile(r"saved/\d{4}-\d\d-\d\d/[0-9a-f]{2,64}")
@@ -255,7 +257,7 @@ class Judge:
     def forgotten_bytes(self, directory: Path | None = None) -> Iterator[str]:
         """Look for what was forgotten in the bytes of every file, and for secrets in those of all but records."""
         for path in (directory or self.home.data).rglob("*"):
-            if not path.is_file():
+            if not path.is_file() or path.name == EDITED:
                 continue
             data = path.read_bytes()
             if any(word.encode() in data or word.capitalize().encode() in data for word in self.model.gone.values()):
