@@ -152,6 +152,7 @@ class Actor:
         del kept, kept_last
 
     def _end(self, operation: Operation, name: str, problem: str) -> None:
+        name = self._still(operation, name)
         if not problem and self.model.has_other(operation, name):
             self._problem(f"{operation.kind}: it has the name of another text, which is lost")
         self.model.end(operation, name, problem)
@@ -198,9 +199,18 @@ class Actor:
         taken = take_turns(works, Random(f"{operation.word} turns"), STUCK)
         self._of_pair = set()
         self._say("turns", taken)
-        self.model.end(other, *ended[1])
-        self._say("end of other", *ended[1])
+        name, problem = ended[1]
+        name = self._still(other, name)
+        self.model.end(other, name, problem)
+        self._say("end of other", name, problem)
         return *ended[0], None
+
+    def _still(self, operation: Operation, name: str) -> str:
+        """Return the name, unless somebody else has written over that note, or deleted it, meanwhile."""
+        if operation.kind != "note" or not name:
+            return name
+        path = self.home.notes.parent / name
+        return name if path.exists() and operation.word in path.read_text("utf-8") else ""
 
     def _let_another(self, operation: Operation) -> None:
         """Let another process do something while this one stands still."""

@@ -134,8 +134,9 @@ class Model:
         elif kind == "purge":
             chat = [known for known in self.unsure if known.startswith(f"{CHAT.name}/")]
             self.gone |= {known: self.unsure.pop(known) for known in chat}
-        elif kind == "note" and name in self.unsure:
-            self.notes[name] = self.unsure.pop(name)
+        elif kind == "note" and name:
+            self.unsure.pop(name, None)
+            self.notes[name] = word  # two who write one note may each tell of it before either has written
         elif name and kind == "index":
             self.seen = sorted(self.said.values())
         elif name and kind == "far":
