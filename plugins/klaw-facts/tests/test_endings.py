@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from klaw_facts import FactsOptions
-from klaw_facts.extracting import rule_extractor, slots
+from klaw_facts.extracting import forms, rule_extractor, slots
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.extraction import make_fact
 from klaw_facts.extracting.resolve import Resolver
@@ -107,7 +107,7 @@ def values(lines, day):
 
 
 def test_every_slot_has_an_example():
-    assert {slot for slot, *_ in slots._FORMS} == OF_SLOTS.keys()
+    assert {slot for slot, *_ in forms.FORMS} == OF_SLOTS.keys()
 
 
 @pytest.mark.parametrize(("stated", "denied"), [*((so, no) for so, no, _ in OF_SLOTS.values()), *WAYS])

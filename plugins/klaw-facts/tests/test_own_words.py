@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from klaw_facts.extracting import rule_extractor, slots
+from klaw_facts.extracting import forms, rule_extractor
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.extraction import make_fact
 
@@ -96,7 +96,7 @@ CAPITALS = ("Night", "Misspelled", "Not Important", "NEVER", "LOL", "Zorblax", "
 
 
 @pytest.mark.parametrize("value", CAPITALS)
-@pytest.mark.parametrize("slot", sorted({slot for slot, *_ in slots._FORMS} - IN_DIGITS))
+@pytest.mark.parametrize("slot", sorted({slot for slot, *_ in forms.FORMS} - IN_DIGITS))
 def test_capitals_alone_make_no_value(slot, value):
     form, known = IN_WORDS[slot]
     assert slots_in(form.format(known)) == {slot: known}

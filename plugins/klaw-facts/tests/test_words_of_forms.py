@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from klaw_facts.extracting import endings, slots
+from klaw_facts.extracting import endings, forms, slots
 from klaw_words.lazy_patterns import lazy_pattern
 
 _FEW = 4
@@ -37,9 +37,9 @@ def _without(words: tuple[str, ...], tree: Any, ends: frozenset[str] = frozenset
     return ends
 
 
-@pytest.mark.parametrize(("slot", "kind", "form", "words"), slots._FORMS)
+@pytest.mark.parametrize(("slot", "kind", "form", "words"), forms.FORMS)
 def test_whatever_has_a_form_has_one_of_its_words(slot: str, kind: str, form: str, words: tuple[str, ...]) -> None:
-    without = [_without(words, parser.parse(pattern, re.IGNORECASE)) for pattern in slots._with_times(kind, form)]
+    without = [_without(words, parser.parse(pattern, re.IGNORECASE)) for pattern in forms.with_times(kind, form)]
     assert without, slot
     assert not any(without), slot
 
@@ -62,7 +62,7 @@ def test_a_form_without_its_words_would_be_noticed() -> None:
 
 
 def test_a_text_without_words_of_forms_compiles_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    slots._patterns.cache_clear()
+    forms.patterns.cache_clear()
     slots.all_stated_in.cache_clear()
     compiled = []
     given = re.compile
@@ -72,11 +72,11 @@ def test_a_text_without_words_of_forms_compiles_none(monkeypatch: pytest.MonkeyP
         return given(pattern, flags)
 
     monkeypatch.setattr("klaw_words.lazy_patterns.re.compile", noted)
-    forms = {pattern for _, kind, form, _ in slots._FORMS for pattern in slots._with_times(kind, form)}
+    known = {pattern for _, kind, form, _ in forms.FORMS for pattern in forms.with_times(kind, form)}
     assert slots.slot_of("The sky is blue.") is None
-    assert not forms.intersection(compiled)
+    assert not known.intersection(compiled)
     assert slots.slot_of("My email is ada@example.org.") == ("email", "ada@example.org")
-    assert 1 <= len(forms.intersection(compiled)) <= 3
+    assert 1 <= len(known.intersection(compiled)) <= 3
 
 
 def test_a_lazy_pattern_is_that_pattern() -> None:
