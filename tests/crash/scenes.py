@@ -93,7 +93,13 @@ class Home:
     def notes(self) -> Path:
         return self.root / "notes"
 
+    @property
+    def swapped(self) -> Path:
+        """The file that says the embedder's dimension, if somebody has changed it."""
+        return self.root / "dimension"
+
     def config(self, directory: Path, dimension: int = 16):
+        dimension = int(self.swapped.read_text()) if self.swapped.exists() else dimension
         vectors, words = ({"search": "quantized"}, {"search": "packed"}) if self.compact else ({}, {})
         tables = {
             "store": {"type": "sqlite"},

@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
+from time import tzset
 from typing import Any
 
 import others
@@ -15,7 +16,7 @@ from company import ask
 from interrupts import Interrupter, Sides
 from lives import START, Fault, Known, Operation, add_met, beside_of
 from machines import FAR_CHAT, TRICKS, Trick, names_in, open_second, second_of, share, synchronise
-from model import EDITED, Model, moment, move_of, said_at
+from model import EDITED, Model, moment, move_of, names_of, said_at
 from others import (
     AGENT,
     FORGED,
@@ -70,11 +71,16 @@ _TRIED_AGAIN = {
     "core",
     "reindex",
     "doctor",
+    "model",
+    "rename",
 }
 #: What ends something, which another process may have ended.
 _OF_ONE = {"forget", "unsay", "unfact", "retract"}
 #: What a person does only while no other program has the memory open.
-_ALONE_ONLY = {"damage", "edit"}
+_ALONE_ONLY = {"damage", "edit", "model"}
+#: The dimensions that the embedder takes in turns; what is looked for by its meaning must be embedded again.
+_DIMENSIONS, _REINDEXED = (24, 16), 2 / 3
+_ZONES = ("UTC", "Asia/Kolkata", "America/New_York", "Pacific/Chatham")
 #: Faults that are possible while another process works: only this one's steps are known.
 _FAULTS_IN_COMPANY = {"crash", "full"}
 _BESIDE_FILES = 1000  # the number of the first file that another process sees
@@ -371,6 +377,37 @@ class Actor:
             if not self._is_watched(operation):
                 self.memory.index(self.home.notes)
 
+    def do_rename(self, operation: Operation) -> str:
+        """Rename a note: it is found under its new name only."""
+        path: Path | None = self._pick(operation, self.home.notes.glob("*.md"))
+        if path is None:
+            return ""
+        word, to = path.read_text("utf-8").split()[2], path.with_name(f"r{operation.number}.md")
+        for each in (path, to):
+            self._begin_of(f"notes/{each.name}", word)
+        path.rename(to)
+        if self._is_watched(operation):
+            return ""
+        report = self.memory.index(self.home.notes)
+        if not self._company and f"notes/{path.name}" in names_of(self.memory, word):
+            self._problem("rename: a note is found under its earlier name")
+        return "" if report.notices else f"notes/{to.name}"
+
+    def do_model(self, operation: Operation) -> None:
+        """Change the embedder in the configuration; then do what is advised, or forget to do it."""
+        self.memory.close()
+        self._sides = None
+        was = int(self.home.swapped.read_text()) if self.home.swapped.exists() else _DIMENSIONS[1]
+        self.home.swapped.write_text(str(next(each for each in _DIMENSIONS if each != was)))
+        self.memory = self.home.open()
+        if operation.pick < _REINDEXED:
+            self.memory.reindex()
+
+    def do_zone(self, operation: Operation) -> None:
+        """Travel to another time zone."""
+        os.environ["TZ"] = _ZONES[int(operation.pick * len(_ZONES))]
+        tzset()
+
     def _is_watched(self, operation: Operation) -> bool:
         """Return whether a change of a file is left to ``klaw watch``."""
         return self._company == "watch" and operation.number % 2 == 0
@@ -662,6 +699,9 @@ class Actor:
         code, printed = run_command(self.home, words, told)
         if code and words[0] == "doctor" and "→ klaw index" in printed and self.model.unsure:
             run_command(self.home, ("index",))  # what another process could not end, and said so
+            code, printed = run_command(self.home, words, told)
+        if code and words[0] == "doctor" and "→ klaw reindex" in printed and self.home.swapped.exists():
+            run_command(self.home, ("reindex",))  # the embedder is another, and what was advised has not been done
             code, printed = run_command(self.home, words, told)
         command = f"klaw {words[0]}{' ' + words[1] if words[0] == 'hook' else ''}"
         if code and operation.fault is not None and operation.fault.kind == "full":

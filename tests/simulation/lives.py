@@ -51,6 +51,10 @@ KINDS: Mapping[str, int] = {
     "far": 5,
     "sync": 4,
 }
+#: What takes the place of some operations in one life of three, so that lives without it are what they were.
+LATER = ("rename", "model", "zone")
+_HAS_LATER, _IS_LATER = 1 / 3, 1 / 10
+_OF_STEPS = {"crash", "power", "full"}  # their steps suit any operation
 #: What only some lives have: those of a person with two machines.
 OF_TWO = ("far", "sync")
 _TWO = 1 / 3
@@ -178,7 +182,22 @@ def plan(seed: int, known: Mapping[str, Known], operations: int = OPERATIONS) ->
         may_fail = kind in known and kind not in _UNDISTURBED and number >= _QUIET and dice.random() < rate and faults
         fault = _fault(dice, known[kind], kind, dice.choice(faults), (seed, number)) if may_fail else None
         life.append(Operation(number, kind, at, f"w{seed}x{number}q", pick, fault))
-    return _in_company(life, more) if known else life
+    return _in_company(_with_later(life, Random(f"{seed} later")), more) if known else life
+
+
+def _with_later(life: list[Operation], dice: Random) -> list[Operation]:
+    """Return a life in which some operations are of the kinds that came later, if the dice say so."""
+    if dice.random() >= _HAS_LATER:
+        return life
+
+    def changed(operation: Operation) -> Operation:
+        kind, is_later = dice.choice(LATER), dice.random() < _IS_LATER
+        if not is_later or operation.number < _QUIET:
+            return operation
+        fault = operation.fault if operation.fault is not None and operation.fault.kind in _OF_STEPS else None
+        return evolve(operation, kind=kind, fault=fault)
+
+    return [changed(operation) for operation in life]
 
 
 def _in_company(life: list[Operation], more: Random) -> list[Operation]:

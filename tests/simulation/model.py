@@ -39,10 +39,14 @@ PEOPLE = (
     ({**Chat("telegram", "777").meta, **_ANNA}, {**Chat("telegram", "778").meta, **_ANNA}),
     ({**Chat("telegram", "888").meta, "name": "Anna"},),
 )
-#: The kinds of operations, by where the model notes what they make, and what they end.
+#: The kinds of operations, by where the model notes what they make, and where what was either goes when they end.
 _MAKES = dict.fromkeys(("save", "import", "tool", "request", "shell"), "saved") | dict.fromkeys(("say", "move"), "said")
 _MAKES |= {"fact": "facts", "core": "core", "agent": "agents"}
-_ENDS = dict.fromkeys(("forget", "unsay", "unfact", "request"), "gone") | {"retract": "hidden", "far": "leaving"}
+_ENDS = dict.fromkeys(("forget", "unsay", "unfact", "request"), "gone") | {
+    "retract": "hidden",
+    "far": "leaving",
+    "rename": "notes",
+}
 #: The texts that are saved, with one word in each.
 FORMS = ("{} was saved", "{} was told", "{} was imported", "{} was typed", "{} was saved far away")
 _MOVED = "I moved to "
@@ -207,6 +211,8 @@ class Judge:
     def _once_indexed(self, memory: Memory) -> Iterator[str]:
         """Yield what is not as it was promised of homes, findings, contexts and the agent; afterwards it is rebuilt."""
         yield from self._homes(memory)
+        if self.home.swapped.exists() and any(each.check == "vector-space" for each in memory.doctor().findings):
+            memory.reindex()  # it was advised, and has not been done or has not ended
         yield from _doctor(memory)
         yield from self._told(memory)
         yield from as_agent(self.home, lambda agent: list(self._agents(agent)))
@@ -240,13 +246,13 @@ class Judge:
             self.model.gone |= self.model.leaving
             self.model.saved |= self.model.far
             for name, word in self.model.saved.items():
-                if name not in _paths(other, word):
+                if name not in names_of(other, word):
                     yield "what was saved is not found on the second machine"
             for word in (*self.model.said.values(), *self.model.far_said.values()):
-                if not all(_paths(each, word) for each in (memory, other)):
+                if not all(names_of(each, word) for each in (memory, other)):
                     yield "what was said is not found on both machines"
             for word in self.model.gone.values():
-                if _paths(other, word):
+                if names_of(other, word):
                     yield "what was forgotten is found on the second machine"
             yield from _doctor(other)
         for each in (second.data, self.home.data):
@@ -278,7 +284,7 @@ class Judge:
     def _found(self, memory: Memory, when: str, latest: int = 0) -> Iterator[str]:
         """Look for what is there at once, or for the latest of each kind."""
         for name, word in [*self.model.saved.items()][-latest:]:
-            if name not in _paths(memory, word):
+            if name not in names_of(memory, word):
                 yield f"{when}: a saved text is not found"
         yield from self._gone(memory, when, latest)
         yield from self._hidden(memory, when, latest)
@@ -289,7 +295,7 @@ class Judge:
     def _gone(self, memory: Memory, when: str, latest: int) -> Iterator[str]:
         """Look for what was forgotten."""
         for name, word in [*self.model.gone.items()][-latest:]:
-            if _paths(memory, word):
+            if names_of(memory, word):
                 yield f"{when}: {name.partition('/')[0]}: what was forgotten is found"
             if when == "after index" and word in str(memory.context(word)):
                 yield f"{when}: what was forgotten is in a context"
@@ -297,33 +303,33 @@ class Judge:
     def _seen(self, memory: Memory, when: str, latest: int) -> Iterator[str]:
         """Look for what an index run has seen."""
         for name, word in [*self.model.notes.items()][-latest:]:
-            if name not in _paths(memory, word):
+            if name not in names_of(memory, word):
                 yield f"{when}: a note that was indexed is not found"
         for word in [word for word in self.model.seen if word in self.model.said.values()][-latest:]:
-            if not any(path.startswith("conversations/") for path in _paths(memory, word)):
+            if not any(path.startswith("conversations/") for path in names_of(memory, word)):
                 yield f"{when}: a message that was indexed is not found"
 
     def _hidden(self, memory: Memory, when: str, latest: int = 0) -> Iterator[str]:
         """Look for what is kept, and shown to none, or to the agent only."""
         for word in [*self.model.hidden.values()][-latest:]:
-            if _paths(memory, word, "facts") or word in str(memory.context(word)):
+            if names_of(memory, word, "facts") or word in str(memory.context(word)):
                 yield f"{when}: a fact that was retracted or archived is shown"
         for word in [*self.model.agents.values()][-latest:]:
-            if _paths(memory, word):
+            if names_of(memory, word):
                 yield f"{when}: the owner finds what the agent has saved"
 
     def _indexed(self, memory: Memory, when: str) -> Iterator[str]:
         """Look for what only an index run promises to find."""
         for path in self.home.notes.iterdir() if self.home.notes.exists() else ():
-            if f"notes/{path.name}" not in _paths(memory, path.read_text("utf-8").split()[2]):
+            if f"notes/{path.name}" not in names_of(memory, path.read_text("utf-8").split()[2]):
                 yield f"{when}: a note is not found"
         for word in self.model.said.values():
-            if not any(path.startswith("conversations/") for path in _paths(memory, word)):
+            if not any(path.startswith("conversations/") for path in names_of(memory, word)):
                 yield f"{when}: a message is not found"
         for word in self.model.edited.values():
-            if _paths(memory, word):
+            if names_of(memory, word):
                 yield f"{when}: what a message said before it was edited by hand is found"
-        if self.home.private and not _paths(memory, PRIVATE):
+        if self.home.private and not names_of(memory, PRIVATE):
             yield f"{when}: the owner's configured source is not found"
 
     def _told(self, memory: Memory) -> Iterator[str]:
@@ -338,10 +344,10 @@ class Judge:
         if self.model.agents:
             memory.index()
         for name, word in self.model.agents.items():
-            if name not in _paths(memory, word):
+            if name not in names_of(memory, word):
                 yield "what the agent has saved is not found"
         for word in (PRIVATE, *self.model.words()):
-            if _paths(memory, word):
+            if names_of(memory, word):
                 yield "the agent finds what is the owner's"
 
     def _kept(self, memory: Memory) -> Iterator[str]:
@@ -400,7 +406,8 @@ def _is_move(text: str) -> bool:
     return text.startswith(_MOVED)
 
 
-def _paths(memory: Memory, word: str, collection: str | None = None) -> list[str]:
+def names_of(memory: Memory, word: str, collection: str | None = None) -> list[str]:
+    """Return the names under which a search by words finds a word."""
     found = memory.search(word, 5, mode="fts", collection=collection)
     return [result.path for result in found if word in result.content.lower()]
 

@@ -46,6 +46,7 @@ from lives import (  # noqa: E402
     BESIDE_FROM,
     COMPANY,
     KINDS,
+    LATER,
     LEAVE,
     OF_TWO,
     Known,
@@ -463,7 +464,7 @@ def told(first: int, total: Counter[str], seconds: float, used: float, seen: Cou
     """Return what was lived, in one paragraph."""
     days = total["days"]
     faults = {kind: total[kind] for kind in ("interrupts", "crash", "power", "full", "beside", "thread")}
-    operations = {kind: total[kind] for kind in (*KINDS, *BOUNDARIES) if total[kind]}
+    operations = {kind: total[kind] for kind in (*KINDS, *LATER, *BOUNDARIES) if total[kind]}
     return (
         f"seeds {first} to {first + days - 1}: {days} days in {seconds:.0f} s, {used / max(days, 1):.1f} s of CPU each"
         "\n"
