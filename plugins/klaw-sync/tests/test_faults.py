@@ -164,6 +164,7 @@ def test_a_disk_that_is_not_mounted_is_not_written(world, tmp_path, is_left):
     for _ in range(2):
         (problem,) = one.run([folder]).problems
         assert "mount the disk" in problem
+        assert "choose a new place" in problem
     assert folder.root.exists() == is_left
     assert not is_left or list(folder.root.iterdir()) == []
     new = Folder(tmp_path / "new")

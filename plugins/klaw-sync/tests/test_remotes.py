@@ -215,6 +215,23 @@ class TestAddresses:
             open_remote("nothing://example", Path(tmp_path))
 
 
+def test_hooks_of_the_user_do_not_run(tmp_path, monkeypatch):
+    hook = tmp_path / "hooks" / "pre-push"
+    hook.parent.mkdir()
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    settings = tmp_path / "settings"
+    settings.write_text(f"[core]\n\thooksPath = {hook.parent}\n")
+    one, other = repositories(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings.rename(tmp_path / ".gitconfig")
+    one.fetch()
+    one.put(f"{A}/{A}-00000001-0123456789abcdef.kseg", b"one")
+    one.flush()
+    other.fetch()
+    assert len(other.names()) == 1
+
+
 def test_two_fetches_of_one_repository_do_not_meet(tmp_path, monkeypatch):
     monkeypatch.setattr("klaw_sync.git._SECONDS", 0.01)
     remote = repositories(tmp_path)[0]

@@ -120,7 +120,8 @@ class GitRepository(Remote):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | _IDENTITY
         if command := os.environ.get("GIT_SSH_COMMAND"):
             environment["GIT_SSH_COMMAND"] = command
-        command_line = ["git", f"--git-dir={self.cache}", *arguments]
+        # The user's hooks are for the user's repositories.
+        command_line = ["git", f"--git-dir={self.cache}", "-c", f"core.hooksPath={os.devnull}", *arguments]
         try:
             done = subprocess.run(  # noqa: S603  # git, found by its name as a shell does
                 command_line, input=stdin, capture_output=True, check=True, timeout=_SECONDS, env=environment

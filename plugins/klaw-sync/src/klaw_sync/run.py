@@ -288,10 +288,9 @@ class Sync(Here):
             if self._is_marked(remote, key):
                 return True
             if state.segments(remote.location):  # the mount point of a disk, or an account without its files
-                told = (
-                    "is missing, but this machine has synchronised here before: mount the disk, or copy the file from"
-                )
-                raise ConfigError([f"{MEMORY_FILE} {told} another machine; nothing was written"])
+                told = "is missing, but this machine has synchronised here before: mount the disk, copy the file from"
+                ways = "another machine, or choose a new place, which gets everything; nothing was written"
+                raise ConfigError([f"{MEMORY_FILE} {told} {ways}"])
             if not dry_run:
                 self._put_mark(remote, key)
         except KlawError as error:
