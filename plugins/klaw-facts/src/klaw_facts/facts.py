@@ -474,7 +474,7 @@ class Facts(
             self.index if is_told else None,
             self._forget if is_told else self._erase,
             self._replace if is_told else self._drop,
-            extraction.read_message,
+            extraction.read_in_chat,
             lambda name: extraction.suppression("", name),
             self._was_forgotten(),
         ).run(is_told=is_told, removed=frozenset(removed))

@@ -8,7 +8,7 @@ from typing import Any
 
 from attrs import define, evolve
 
-from klaw_facts.extracting.begins import begin_in, told_by
+from klaw_facts.extracting.begins import begin_of_part, told_by
 from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.index import FactIndex
 from klaw_facts.journal import FactsJournal
@@ -151,7 +151,7 @@ class Dropping:
             text = message.content[slice(*place)]
             if not text.strip():
                 return []
-            begin, stated = begin_in(message.content, place, text, message.said_at)
+            begin, stated = begin_of_part(message, place, text)
             other = evolve(
                 other,
                 text=text,

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
+from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.slots import Stated, all_stated_in, ended_in
 from klaw_facts.values import Fact, Precision, normalised
 from klaw_words.dates import resolve
@@ -46,8 +47,13 @@ def is_dated(stated: Stated, said_at: datetime) -> bool:
     return not stated.time or resolve(stated.time, said_at, forward=stated.is_planned) is not None
 
 
+def begin_of_part(message: SourceMessage, place: tuple[int, int], when: str | None) -> tuple[Begin, Stated | None]:
+    """Return what a part of a message states, as :func:`begin_in`; nothing if it may be nobody's words."""
+    return (Begin(), None) if message.is_framed else begin_in(message.content, place, when, message.said_at)
+
+
 def begin_in(content: str, place: tuple[int, int], when: str | None, said_at: datetime) -> tuple[Begin, Stated | None]:
-    """Return what a part of a message states, and since when that is true; ``when``: the words that may say it.
+    """Return what a part of a text states, and since when that is true; ``when``: the words that may say it.
 
     A plan without a date, and a statement with a date that cannot be read, state nothing.
     """

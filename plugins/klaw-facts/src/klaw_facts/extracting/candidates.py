@@ -30,6 +30,7 @@ class SourceMessage:
     spaces, so that offsets stay correct. A sentence that says where the secret is kept stays, with the secret filled.
     ``speaker`` is the name in the journal, or the role. ``trust`` is the class of its writer. ``is_imported``: it has
     another class than its role, and others wrote it. ``project`` is what the message was about, as its writer says.
+    ``is_framed``: an earlier message says that this one may be nobody's words.
     """
 
     chat: str
@@ -42,6 +43,7 @@ class SourceMessage:
     trust: str = "owner"
     is_imported: bool = False
     project: str = ""
+    is_framed: bool = False
 
     def quote(self, start: int, end: int) -> Quote:
         """Return a quote of this message."""

@@ -18,8 +18,9 @@ from attrs import define, evolve, field, frozen
 from klaw_core import LanguageModel, LanguageModelError, estimate_tokens
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.extracting import rule_extractor
-from klaw_facts.extracting.begins import begin_in, is_said, told_by
+from klaw_facts.extracting.begins import begin_of_part, is_said, told_by
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, project_of
+from klaw_facts.extracting.framing import EARLIER, framed
 from klaw_facts.extracting.model_extractor import ModelExtractor
 from klaw_facts.extracting.resolve import Resolver, nominees
 from klaw_facts.extracting.rules import category_of, importance_of
@@ -98,16 +99,25 @@ class Extraction:
 
     def waiting(self) -> int:
         """Return the number of messages after the watermarks."""
-        return sum(len(self._unread(chat)) for chat in self.conversations.journal.chats())
+        entries = map(self._entries, self.conversations.journal.chats())
+        return sum(len(messages) - read for messages, read in entries)
 
-    def read_message(self, chat: Chat, message: Message) -> SourceMessage:
+    def read_in_chat(self, chat: Chat, message: Message) -> SourceMessage:
+        """Return a message as extractors read it, with what earlier messages say about it."""
+        messages, _ = self._entries(chat)
+        ids = [item.id for item in messages]
+        place = ids.index(message.id) if message.id in ids else 0
+        is_framed = [False, *framed(messages[max(place - EARLIER, 0) : place + 1])][-1]
+        return self.read_message(chat, message, is_framed=is_framed)
+
+    def read_message(self, chat: Chat, message: Message, *, is_framed: bool = False) -> SourceMessage:
         """Return a message as extractors read it."""
         content = blanked(self.journal.gate.blank(message.content), message.meta)
         speaker = speaker_of(message.role, message.meta)
         person = person_of(chat, message.role, message.meta)
         trust, is_imported = message.trust_class, message.trust == FOREIGN
         said = (chat.name, message.id, message.role, speaker, content, message.ts, person, trust, is_imported)
-        return SourceMessage(*said, self.journal.gate.redactor.text(project_of(message.meta)))
+        return SourceMessage(*said, self.journal.gate.redactor.text(project_of(message.meta)), is_framed)
 
     def suppression(self, subject: str, text: str) -> str:
         """Return the keyed hash of a claim, which identifies a forgotten claim without revealing it."""
@@ -144,8 +154,10 @@ class Extraction:
     def _run_chat(self, chat: Chat, extractor: ModelExtractor | None, limit: int | None, *, dry_run: bool) -> bool:
         """Read a chat after its watermark; return False if another process has moved it in the meantime."""
         after = self.journal.state().watermarks.get(chat.name, "")
-        unread = self._unread(chat)
-        messages = [self.read_message(chat, message) for message in unread]
+        entries, read = self._entries(chat)
+        earlier = entries[max(read - EARLIER, 0) :]
+        told = [*zip(earlier, framed(earlier), strict=True)][min(read, EARLIER) :]
+        messages = [self.read_message(chat, message, is_framed=is_framed) for message, is_framed in told]
         position = 0
         while position < len(messages) and not self.report.problem:
             left = None if limit is None else limit - self.report.messages
@@ -165,8 +177,8 @@ class Extraction:
         self.report = evolve(self.report, waiting=self.report.waiting + len(messages) - position)
         return True
 
-    def _unread(self, chat: Chat) -> list[Message]:
-        """Return the messages of a chat after its watermark, in order."""
+    def _entries(self, chat: Chat) -> tuple[list[Message], int]:
+        """Return the messages of a chat in order, and how many of them are before its watermark."""
         lines = self.conversations.read(chat)
         entries = [line for line in lines if not isinstance(line, BadLine) and not line.duplicate]
         if is_arrived := self.is_arrived():
@@ -178,7 +190,7 @@ class Extraction:
         for index, line in enumerate(entries, start=1):
             if line.message.id in through or any(map(line.is_called, longer)):
                 after = index
-        return list(_in_turn([line.message for line in entries]))[after:]
+        return [*_in_turn([line.message for line in entries])], after
 
     def _window(
         self, messages: Sequence[SourceMessage], extractor: ModelExtractor | None, limit: int | None
@@ -333,7 +345,7 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     # From the message, because a model's quote may differ; of several statements, the one that is quoted.
     part = next((part for part in statements(said) if candidate.quote.strip() in part), said)
     start = verified.quote.start + said.find(part)
-    begin, stated = begin_in(message.content, (start, start + len(part)), candidate.when, message.said_at)
+    begin, stated = begin_of_part(message, (start, start + len(part)), candidate.when)
     told = told_by(part, stated)
     when = resolve_date(candidate.when, message.said_at) if candidate.when else None
     if when is not None and not is_said(candidate.when, said):
