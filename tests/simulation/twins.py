@@ -28,8 +28,8 @@ from world import Clock, seed_dice
 _OF_FILES = {*OF_TWO, "damage", "edit"}
 _SHOWN = 3
 #: The place of a message in its journal, which is a part of its id: bytes in a file, or the number of a row.
-#: What is noted of facts has ids and keys that are hashes, of that place too.
-_HASHED = re.compile(r"\b[a-z]-[a-z2-7]{16}\b|\b[0-9a-f]{64}\b")
+#: What is noted of facts has ids and keys that are hashes, of that place too; and so has the full name of a message.
+_HASHED = re.compile(r"\b[a-z]-[a-z2-7]{16}\b|\b[0-9a-f]{64}\b|(?<=~)[0-9a-f]{32}\b")
 _OFFSET = re.compile(r"(Z-)\d+(-[0-9a-f]{16})")
 TWIN = "twin"
 
@@ -158,11 +158,12 @@ def _judge(home: Home, model: Model, at: float, say: Any) -> None:
     with home.open() as memory:
         for problem in judge.found_by_all(memory):
             say("problem", problem)
-        for record in map(_plain, dump(memory, home.root / "dump.jsonl")):
+        for record in map(plain, dump(memory, home.root / "dump.jsonl")):
             say("record", record)
 
 
-def _plain(record: str) -> str:
+def plain(record: str) -> str:
+    """Return a record without what the place of a message in its journal decides."""
     return _HASHED.sub("#", _OFFSET.sub(r"\1#\2", record))
 
 
