@@ -173,6 +173,19 @@ def test_a_disk_that_is_not_mounted_is_not_written(world, tmp_path, is_left):
     assert texts(other) == ["another text", "the text"]
 
 
+def test_a_damaged_file_that_is_deleted_is_written_again(world):
+    one, other, folder = world
+    documents(one).append([{"id": "memory/a", "text": "the text"}])
+    one.run([folder])
+    (name,) = folder.names()
+    path = folder.root / name
+    path.write_bytes(path.read_bytes()[:-9])
+    assert len(other.run([folder]).waiting) == 1
+    path.unlink()
+    assert one.run([folder]).waiting == other.run([folder]).waiting == ()
+    assert texts(other) == ["the text"]
+
+
 def test_a_dry_run_does_not_mark_a_new_place(world):
     one, _, folder = world
     documents(one).append([{"id": "memory/a", "text": "the text"}])
