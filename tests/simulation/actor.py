@@ -81,13 +81,14 @@ _ALONE_ONLY = {"damage", "edit", "model"}
 #: The dimensions that the embedder takes in turns; what is looked for by its meaning must be embedded again.
 _DIMENSIONS, _REINDEXED = (24, 16), 2 / 3
 _ZONES = ("UTC", "Asia/Kolkata", "America/New_York", "Pacific/Chatham")
-#: Faults that are possible while another process works: only this one's steps are known.
-_FAULTS_IN_COMPANY = {"crash", "full"}
 _BESIDE_FILES = 1000  # the number of the first file that another process sees
 
 
 class Actor:
     """Lives operations in this process, and looks around after each error."""
+
+    #: Faults that are possible while another process works, or in a second store.
+    in_company: frozenset[str] = frozenset({"crash", "full"})  # only this process's steps are known
 
     def __init__(
         self, home: Home, say: Any, seed: str, at: float, model: Model, *, beside: bool = False, company: str = ""
@@ -123,7 +124,7 @@ class Actor:
         """Live one operation, with its fault."""
         self.clock.wall = operation.at
         fault = operation.fault or Fault("")
-        if self._company and fault.kind not in _FAULTS_IN_COMPANY:
+        if self._company and fault.kind not in self.in_company:
             fault = Fault("")
         if fault.kind == "interrupt" and self._sides is None:
             self._sides = Sides(self.memory, self.home.data, probes=1000 * operation.number)

@@ -6,7 +6,7 @@ A simulation that cannot find them is worthless.
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,6 +35,7 @@ from klaw_memories import saved, saved_extension
 from klaw_redaction import Redactor
 from klaw_serve import run, running
 from klaw_store_postgres import journals
+from klaw_store_postgres.connections import Connections as PostgresConnections
 from klaw_store_sqlitevec import connections, errors, store, transaction
 from klaw_store_sqlitevec.connections import Connections
 from klaw_store_sqlitevec.conversations import SqliteMessages
@@ -215,8 +216,33 @@ def minutes_in_postgresql() -> None:
     journals.encode = encode_minute
 
 
-#: Those that only a life in both stores shows, each with what it is.
-OF_TWINS = {"minutes-in-postgresql": (minutes_in_postgresql.__doc__ or "", minutes_in_postgresql)}
+@_defect
+def acknowledged_without_commit() -> None:
+    """PostgreSQL's store takes a commit for done whose connection was lost."""
+    commit = PostgresConnections._commit
+
+    def unseen(self: PostgresConnections, connection: Any) -> None:
+        with suppress(StoreError):
+            commit(self, connection)
+
+    PostgresConnections._commit = unseen  # type: ignore[method-assign]
+
+
+@_defect
+def commit_said_to_be_undone() -> None:
+    """PostgreSQL's store says that nothing was changed, and tries again, if a commit's answer is lost."""
+
+    def commit(_self: PostgresConnections, connection: Any) -> None:
+        connection.execute("COMMIT")
+
+    PostgresConnections._commit = commit  # type: ignore[method-assign]
+
+
+#: Those that only a life in PostgreSQL shows, each with what it is.
+OF_TWINS = {
+    put_in.__name__.replace("_", "-"): (put_in.__doc__ or "", put_in)
+    for put_in in (minutes_in_postgresql, acknowledged_without_commit, commit_said_to_be_undone)
+}
 
 #: Defects that Klaw has had, which people had found from outside: each as today's code would have it, or the nearest
 #: one that breaks the same promise. By the name that they had then.

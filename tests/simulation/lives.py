@@ -96,7 +96,7 @@ BESIDE = (
     "reindex",
 )
 #: What is not overtaken: what ends or replaces all of what the other process may write, and what runs in threads.
-_ALONE = {
+ALONE = {
     "damage",
     "edit",
     "purge",
@@ -216,9 +216,9 @@ def _in_company(life: list[Operation], more: Random) -> list[Operation]:
 def _fault(dice: Random, known: Known, kind: str, fault: str, at: tuple[int, int]) -> Fault | None:
     how = dice.random()
     if fault == "thread":
-        return None if kind in _ALONE else Fault(fault, how=BESIDE[int(how * len(BESIDE))])
+        return None if kind in ALONE else Fault(fault, how=BESIDE[int(how * len(BESIDE))])
     if fault in {"interrupt", "beside"}:
-        if not known.places or (fault == "beside" and kind in _ALONE):
+        if not known.places or (fault == "beside" and kind in ALONE):
             return None
         seed, number = at
         first = seed * _ADDRESS[0] + number * _ADDRESS[1]

@@ -1,11 +1,12 @@
 """A life twice: with SQLite, and with PostgreSQL. At its end both have the same records, and find the same.
 
-Nothing fails in it, as a fault would come at another step in the other store. What a disk or an editor does to files is
-left out, and so is the second machine: what the owner has is in the tables.
+Nothing fails in SQLite. In the lives of odd seeds, PostgreSQL fails, and afterwards only what both know for sure is
+compared. What a disk or an editor does to files is left out, and so is the second machine.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections import Counter
@@ -22,11 +23,15 @@ from machines import dump
 from model import Judge, Model
 from others import write_private
 from scenes import Home
-from world import Clock, seed_dice
+from severed import Severed, Severing, with_faults
+from world import CRASHED, Clock, seed_dice
 
 #: What both lives leave out.
 _OF_FILES = {*OF_TWO, "damage", "edit"}
 _SHOWN = 3
+_WORD = re.compile(r"w\d+x\d+q")
+#: The kinds of records that hold what was told, and nothing that was found out from it.
+_TEXTS = {"saved", "message"}
 #: The place of a message in its journal, which is a part of its id: bytes in a file, or the number of a row.
 #: What is noted of facts has ids and keys that are hashes, of that place too; and so has the full name of a message.
 _HASHED = re.compile(r"\b[a-z]-[a-z2-7]{16}\b|\b[0-9a-f]{64}\b|(?<=~)[0-9a-f]{32}\b")
@@ -72,6 +77,11 @@ class Server:
                 self._server = server
         return "" if self._server is None else str(self._server.dsn)
 
+    @property
+    def superuser_dsn(self) -> str:
+        """Where it is, for one who may do everything."""
+        return str(self._server.superuser_dsn)
+
     def drop(self, schema: str) -> None:
         """Remove what a life has left."""
         import psycopg
@@ -87,7 +97,8 @@ class Server:
 
 def plan_of_both(seed: int) -> list[Operation]:
     """Return the life of a seed as both stores can have it."""
-    return [operation for operation in plan(seed, {}) if operation.kind not in _OF_FILES]
+    life = [operation for operation in plan(seed, {}) if operation.kind not in _OF_FILES]
+    return with_faults(life, seed) if seed % 2 else life
 
 
 @define
@@ -98,42 +109,61 @@ class Twins:
     registry: Any
     server: Server
     problems: list[str] = field(factory=list)
+    counts: Counter[str] = field(factory=Counter)
 
     def live(self, life: Sequence[Operation], seed: int) -> list[str]:
         """Return what is wrong, or differs."""
-        self.problems = []
+        self.problems, self.counts = [], Counter()
         schema = f"life{seed}"
         one = Home(self.root / "home", self.registry, facts=True, private=True)
         other = OnPostgres(one.root, self.registry, facts=True, private=True, dsn=self.server.dsn, schema=schema)
-        told = []
+        told: list[list[str]] = []
+        models: list[Model] = []
+        fails = any(operation.fault for operation in life)
         try:
             for home in (one, other):
                 shutil.rmtree(home.root, ignore_errors=True)
                 home.data.mkdir(parents=True)
                 write_private(home)
-                told.append(self._live(home, life, seed))
+                faulty = life if home is other else [evolve(operation, fault=None) for operation in life]
+                models.append(Model())
+                told.append(self._live(home, faulty, seed, models[-1]))
         finally:
             self.server.drop(schema)
+        if fails:
+            words = _sure(models[0]) & _sure(models[1])
+            told = [[record for record in each if words & {*_WORD.findall(record)}] for each in told]
+            told = [[record for record in each if json.loads(record)["kind"] in _TEXTS] for each in told]
         return [*self.problems, *_differences(*told)]
 
-    def _live(self, home: Home, life: Sequence[Operation], seed: int) -> list[str]:
+    def _live(self, home: Home, life: Sequence[Operation], seed: int, model: Model) -> list[str]:
         """Live it in one store; return the records at its end."""
         store = "postgres" if isinstance(home, OnPostgres) else "sqlite"
-        model, begin = Model(), 0
+        severing = Severing(self.server.superuser_dsn) if any(operation.fault for operation in life) else None
+        begin, died = 0, False
         while begin < len(life):
             after = [at for at in range(begin + 1, len(life)) if life[at].kind == "restart"]
             part = life[begin : (after or [len(life)])[0]]
-            begin += len(part)
-            said, status = forked(partial(_act, home, part, model.copy(), seed))
-            current = part[0]
+            said, status = forked(partial(_act, home, part, model.copy(), seed=seed, severing=severing, has_died=died))
+            current, has_ended = part[0], False
             for each in said:
                 if each[0] == "begin":
                     current = next(operation for operation in part if operation.number == each[1])
+                    has_ended = False
                 elif each[0] == "problem":
                     self.problems.append(f"{store}: {each[1]}")
                 else:
+                    has_ended = has_ended or each[0] == "end"
+                    self.counts.update({"cut", "thread"} & {each[0]})
                     model.hear(each, current)
-            if status:
+            begin += len(part)
+            died = status == CRASHED and current.fault is not None
+            if died:
+                begin = life.index(current) + 1
+                self.counts["exit"] += 1
+                if not has_ended:
+                    model.died(current)
+            elif status:
                 self.problems.append(f"{store}: {current.kind}: it ended with {status}")
                 return []
         said, status = forked(partial(_judge, home, model, life[-1].at))
@@ -143,8 +173,25 @@ class Twins:
         return [each[1] for each in said if each[0] == "record"]
 
 
-def _act(home: Home, life: Sequence[Operation], model: Model, seed: int, say: Any) -> None:
-    actor = Actor(home, say, f"{seed} {life[0].number}", life[0].at, model, company=TWIN)
+def _act(
+    home: Home,
+    life: Sequence[Operation],
+    model: Model,
+    say: Any,
+    *,
+    seed: int,
+    severing: Severing | None,
+    has_died: bool,
+) -> None:
+    dice, at = f"{seed} {life[0].number}", life[0].at
+    if severing is None:
+        actor = Actor(home, say, dice, at, model, company=TWIN)
+    else:
+        actor = Severed(home, say, severing, dice, at, model)
+    if has_died and severing is not None:
+        found = [*severing.problems(), *Judge(home, model, at).at_once(actor.memory)]
+        for problem in found:
+            say("problem", f"after a crash: {problem}")
     for operation in life:
         actor.disk.dice.seed(operation.word)  # ids are the same, however much chance a store needs
         actor.live(operation)
@@ -158,8 +205,25 @@ def _judge(home: Home, model: Model, at: float, say: Any) -> None:
     with home.open() as memory:
         for problem in judge.found_by_all(memory):
             say("problem", problem)
-        for record in map(plain, dump(memory, home.root / "dump.jsonl")):
+        records = dump(memory, home.root / "dump.jsonl")
+        for problem in made_twice(records, model):
+            say("problem", problem)
+        for record in map(plain, records):
             say("record", record)
+
+
+def made_twice(records: Sequence[str], model: Model) -> Iterator[str]:
+    """Yield what was acknowledged once, and is there as two records."""
+    texts = [record for record in records if json.loads(record)["kind"] in _TEXTS]
+    counts = Counter(word for record in texts for word in {*_WORD.findall(record)})
+    for word in sorted({*model.saved.values(), *model.said.values()} - {*model.unsure.values()}):
+        if counts[word] > 1:
+            yield "what was done once is there twice"
+
+
+def _sure(model: Model) -> set[str]:
+    """Return the words of what is there, whatever may have failed."""
+    return {*model.saved.values(), *model.said.values()} - {*model.unsure.values()}
 
 
 def plain(record: str) -> str:
