@@ -23,10 +23,13 @@ from klaw_core import KlawError
 
 _RATE = 1 / 3
 _MOST = 2.2  # the power of ten of the most statements before a fault
+_MOST_COMMITS = 0.7  # the same of commits, about which most is decided
 _WHENS = ("before", "after")
 _KINDS = ("exit", "cut", "cut", "thread")
 #: What Klaw may say of a lost connection. After the second, a person tries again.
 _UNKNOWN, _UNCHANGED = "unknown whether the changes were stored", "nothing was changed"
+#: What answers and prints tell of the fault; an agent is not told why its memory cannot be opened.
+_TELLING = _UNKNOWN, _UNCHANGED, "this memory cannot be opened"
 #: What is one record, which a retry may not make twice.
 _ONCE = {"save", "say", "fact"}
 _LOCK_SECONDS = 5.0
@@ -45,7 +48,8 @@ def _fault(operation: Operation, dice: Random) -> Fault | None:
     if dice.random() > _RATE or operation.kind == "restart" or (kind == "thread" and operation.kind in ALONE):
         return None
     how = dice.choice(BESIDE if kind == "thread" else _WHENS)
-    return Fault(kind, step=int(10 ** (dice.random() * _MOST)), how=how)
+    is_turn = dice.random() < 1 / 2
+    return Fault(kind, int(10 ** (dice.random() * (_MOST_COMMITS if is_turn else _MOST))), how, is_turn=is_turn)
 
 
 @define
@@ -57,6 +61,10 @@ class Severing:
     kind: str = ""
     when: str = ""
     has_cut: bool = False
+    #: Whether only commits count; whether the statement that is sent is one.
+    of_commits: bool = False
+    is_commit: bool = False
+    _execute: Callable[..., Any] = field(default=psycopg.Connection.execute)
     _wait: Callable[..., Any] = field(default=psycopg.Connection.wait)
 
     def install(self) -> None:
@@ -66,16 +74,25 @@ class Severing:
         def wait(connection: Any, *arguments: Any, **named: Any) -> Any:
             return outer.sent(connection, lambda: outer._wait(connection, *arguments, **named))
 
+        def execute(connection: Any, query: Any, *arguments: Any, **named: Any) -> Any:
+            outer.is_commit = query == "COMMIT"
+            try:
+                return outer._execute(connection, query, *arguments, **named)
+            finally:
+                outer.is_commit = False
+
         psycopg.Connection.wait = wait  # type: ignore[method-assign]
+        psycopg.Connection.execute = execute  # type: ignore[method-assign]
 
     def expect(self, fault: Fault | None) -> None:
         """Expect a fault, or none."""
         self.kind, self.left = (fault.kind, fault.step) if fault and fault.kind in {"exit", "cut"} else ("", 0)
+        self.of_commits = fault is not None and fault.is_turn
         self.when, self.has_cut = str(fault.how) if fault else "", False
 
     def sent(self, connection: Any, send: Callable[[], Any]) -> Any:
         """Send a statement; return what comes back."""
-        if not self.kind or connection.closed:
+        if not self.kind or connection.closed or (self.of_commits and not self.is_commit):
             return send()
         self.left -= 1
         if self.left:
@@ -152,7 +169,7 @@ class Severed(Actor):
             super()._problem(f"{operation.kind}: it says that it was not done, but it was")
 
     def _problem(self, text: str) -> None:
-        if not (self._severing.has_cut and (_UNKNOWN in text or _UNCHANGED in text)):  # an answer that tells the fault
+        if not (self._severing.has_cut and any(told in text for told in _TELLING)):
             super()._problem(text)
 
     def _refused(self, operation: Operation, fault: Fault, error: KlawError) -> None:

