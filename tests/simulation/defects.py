@@ -228,20 +228,10 @@ def acknowledged_without_commit() -> None:
     PostgresConnections._commit = unseen  # type: ignore[method-assign]
 
 
-@_defect
-def commit_said_to_be_undone() -> None:
-    """PostgreSQL's store says that nothing was changed, and tries again, if a commit's answer is lost."""
-
-    def commit(_self: PostgresConnections, connection: Any) -> None:
-        connection.execute("COMMIT")
-
-    PostgresConnections._commit = commit  # type: ignore[method-assign]
-
-
 #: Those that only a life in PostgreSQL shows, each with what it is.
 OF_TWINS = {
     put_in.__name__.replace("_", "-"): (put_in.__doc__ or "", put_in)
-    for put_in in (minutes_in_postgresql, acknowledged_without_commit, commit_said_to_be_undone)
+    for put_in in (minutes_in_postgresql, acknowledged_without_commit)
 }
 
 #: Defects that Klaw has had, which people had found from outside: each as today's code would have it, or the nearest
