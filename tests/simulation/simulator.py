@@ -98,9 +98,8 @@ class Stage:
     def live_twice(self, life: Sequence[Operation], seed: int) -> Outcome:
         """Live what both stores can have of a life in SQLite and in PostgreSQL, and compare both at the end."""
         outcome = Outcome()
-        twins = Twins(self.root / "twins", self.registry, self.server)
-        outcome.problems += [(-1, problem) for problem in twins.live(life, seed)]
-        outcome.counts.update({f"{kind} in PostgreSQL": count for kind, count in twins.counts.items()})
+        problems = Twins(self.root / "twins", self.registry, self.server).live(life, seed)
+        outcome.problems += [(-1, problem) for problem in problems]
         outcome.counts.update({"operations of twins": 2 * len(life), "twins": 1})
         return outcome
 
@@ -472,8 +471,6 @@ def told(first: int, total: Counter[str], seconds: float, used: float, seen: Cou
         f"  {total['operations']} operations: {operations}\n"
         f"  {sum(faults.values())} faults: {faults}\n"
         f"  {total['turns']} turns of threads; {total['twins']} lives in PostgreSQL, too\n"
-        f"  faults in PostgreSQL: {total['exit in PostgreSQL']} crashes, "
-        f"{total['cut in PostgreSQL']} lost connections, {total['thread in PostgreSQL']} pairs of threads\n"
         f"  {sum(seen.values())} failures of {len(seen)} kinds"
     )
 
