@@ -332,9 +332,7 @@ def operations(kind: type[T]) -> type[T]:
     """
     for name, value in list(vars(kind).items()):
         if not name.startswith("_") or name in _CALLED_BY_PROTOCOL:
-            made = _as_operation(value)
-            if made is not value:
-                setattr(kind, name, made)
+            setattr(kind, name, _as_operation(value))
     return kind
 
 
@@ -344,11 +342,11 @@ def _as_operation(value: Any) -> Any:
     if isinstance(value, property):
         return property(_as_operation(value.fget), value.fset, value.fdel, value.__doc__)
     if isinstance(value, cached_property):
-        value.func = operation(value.func)
+        value.func = _as_operation(value.func)
         return value
     if not isinstance(value, FunctionType) or getattr(value, "__isabstractmethod__", False):
         return value
-    return value if value.__code__.co_flags & _RUNS_IN_PIECES else operation(value)
+    return value if hasattr(value, "__wrapped__") or value.__code__.co_flags & _RUNS_IN_PIECES else operation(value)
 
 
 _locks: WeakSet[ThreadLock] = WeakSet()

@@ -22,7 +22,7 @@ from klaw_core.errors import (
     isolated,
     quoted,
 )
-from klaw_core.holds import ThreadLock
+from klaw_core.holds import ThreadLock, operations
 from klaw_core.hookspecs import ComponentContext
 from klaw_core.interfaces.extension import (
     LISTS_OF_NAMES,
@@ -127,6 +127,7 @@ class Extensions:
         with self._lock.hold():
             if name not in self._built:
                 extension = build_extension(self.config, self.registry, name, self.context)
+                operations(type(extension))  # what it holds ends with its calls, whatever interrupts them
                 self._attach(name, extension)
                 self._built[name] = extension
                 self._failed.pop(name, None)

@@ -226,7 +226,7 @@ class Sides:
         word = f"probe{self._probes}quartz"
         try:
             saved = self.memory.save(f"{word} was saved after an interrupt")
-            if saved.notice:
+            if saved.notice and "the configured embedder is" not in saved.notice:
                 return saved.notice
             found = [result.path for result in self.memory.search(word, 3, mode="fts")]
         except KlawError as error:

@@ -544,7 +544,7 @@ def _report(
     print(f"seed {seed}, operation {number}: {text}", flush=True)
     if guilty is not None:
         print(f"  {guilty.kind}, fault: {guilty.fault}", flush=True)
-    if options.shrink:
+    if options.shrink and signature in stage.live(life, seed).signatures():  # the problem of twins is not
         life = shrink(stage, life, seed, signature, options.shrink)
         print(f"  shortened to {len(life)} operations: {[operation.kind for operation in life]}", flush=True)
     if options.keep:

@@ -12,7 +12,16 @@ from typing import Any
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core import ConfigError, KlawError, NotFoundError, RecordError, StoreError, StoreLockedError, locked
+from klaw_core import (
+    ConfigError,
+    KlawError,
+    NotFoundError,
+    RecordError,
+    StoreError,
+    StoreLockedError,
+    locked,
+    operations,
+)
 from klaw_journals import Traces, parse_json
 from klaw_journals.timestamps import require_clock
 from klaw_sync.applying import Applying
@@ -42,6 +51,7 @@ class Machine:
     is_removed: bool = False
 
 
+@operations
 @define(eq=False)
 class Sync(Here):
     """Synchronises one data directory."""
