@@ -19,7 +19,7 @@ from lives import ALONE, BESIDE, Fault, Operation
 from machines import dump
 from world import CRASHED
 
-from klaw_core import KlawError
+from klaw_core import KlawError, StoreError
 
 _RATE = 1 / 3
 _MOST = 2.2  # the power of ten of the most statements before a fault
@@ -33,6 +33,7 @@ _TELLING = _UNKNOWN, _UNCHANGED, "this memory cannot be opened"
 #: What is one record, which a retry may not make twice.
 _ONCE = {"save", "say", "fact"}
 _LOCK_SECONDS = 5.0
+_SERVER_ERROR = 500
 _LEFT = """SELECT 'a transaction is open' FROM pg_stat_activity WHERE usename = 'klaw' AND state LIKE 'idle in%'
 UNION ALL SELECT 'a lock is held' FROM pg_locks WHERE locktype = 'advisory'"""
 _monotonic, _sleep = time.monotonic, time.sleep
@@ -168,13 +169,20 @@ class Severed(Actor):
         if operation.kind in _ONCE and operation.word in "".join(dump(self.memory, self.home.root / "now.jsonl")):
             super()._problem(f"{operation.kind}: it says that it was not done, but it was")
 
+    def _answered(self, operation: Operation, answer: Any) -> Any:
+        """Return what a request was answered. One whose answer tells of the fault has not been done, or may not be."""
+        told = str(answer.value)
+        if self._severing.has_cut and answer.status >= _SERVER_ERROR and any(each in told for each in _TELLING):
+            raise StoreError(told, hint="try again")
+        return super()._answered(operation, answer)
+
     def _problem(self, text: str) -> None:
         if not (self._severing.has_cut and any(told in text for told in _TELLING)):
             super()._problem(text)
 
     def _refused(self, operation: Operation, fault: Fault, error: KlawError) -> None:
         told = f"{error} {error.__cause__}"
-        if self._severing.has_cut and (_UNKNOWN in told or _UNCHANGED in told) and error.hint:
-            self._said = "" if _UNKNOWN in told else told
+        if self._severing.has_cut and any(each in told for each in _TELLING) and error.hint:
+            self._said = told if _UNCHANGED in told and _UNKNOWN not in told else ""
             return
         super()._refused(operation, fault, error)
