@@ -701,7 +701,7 @@ class Actor:
         if code and words[0] == "doctor" and "→ klaw index" in printed and self.model.unsure:
             run_command(self.home, ("index",))  # what another process could not end, and said so
             code, printed = run_command(self.home, words, told)
-        if code and words[0] == "doctor" and "→ klaw reindex" in printed and self.home.swapped.exists():
+        if code and words[0] == "doctor" and "→ `klaw reindex`" in printed and self.home.swapped.exists():
             run_command(self.home, ("reindex",))  # the embedder is another, and what was advised has not been done
             code, printed = run_command(self.home, words, told)
         command = f"klaw {words[0]}{' ' + words[1] if words[0] == 'hook' else ''}"
