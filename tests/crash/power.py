@@ -38,12 +38,20 @@ class Recorder:
     _vfs: "RecordingVfs | None" = None  # registered for as long as it is referred to
     #: What was asked for before, as most steps are about few files.
     _names: dict[str, str | None] = field(factory=dict)
+    #: Those who do steps to the same files, each in its turn.
+    others: Any = None
+
+    def in_turn(self, do: Callable[[], Any]) -> Any:
+        """Do a step and note it, while no other process does one."""
+        return do() if self.others is None else self.others.in_turn(do)
 
     def note(self, what: str, path: str | Path, *details: Any) -> None:
         """Add a step, unless it is about a file elsewhere."""
         name = self._name(str(path))
         if name is not None:
             self.steps.append((what, name, *details))
+            if self.others is not None:
+                self.others.add(self.steps[-1])
 
     def _name(self, path: str) -> str | None:
         """Return the name of a file below the root, or None if it is elsewhere."""
@@ -66,7 +74,13 @@ class Recorder:
                 self.note(*before)
             return result
 
-        return call
+        return self._taking_turns(call)
+
+    def _taking_turns(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def in_turn(*arguments: Any, **options: Any) -> Any:
+            return self.in_turn(lambda: call(*arguments, **options))
+
+        return call if self.others is None else in_turn
 
     def _before(self, name: str, arguments: tuple[Any, ...]) -> Step | None:
         """Return the step that a call will be, as it must be read off before the call."""
@@ -101,22 +115,30 @@ def _opened(descriptor: int) -> Path:
 class RecordingVfs(apsw.VFS):
     """The system's VFS, recorded; every later connection of the process goes through it."""
 
+    _file: "type[RecordingFile]"
+
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._base = apsw.vfs_names()[0]
         super().__init__("klaw-recording", self._base, makedefault=True)
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        return self._recorder.in_turn(lambda: self._opened(name, flags))
+
+    def _opened(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
         path = name.filename() if isinstance(name, apsw.URIFilename) else name or "temporary"
         if not Path(path).exists():
             self._recorder.note("create", path)
-        return RecordingFile(self._recorder, path, self._base, name, flags)
+        return self._file(self._recorder, path, self._base, name, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001, N802
-        super().xDelete(filename, syncdir)
-        self._recorder.note("unlink", filename)
-        if syncdir:
-            self._recorder.note("sync", Path(filename).parent)
+        def delete() -> None:
+            apsw.VFS.xDelete(self, filename, syncdir)
+            self._recorder.note("unlink", filename)
+            if syncdir:
+                self._recorder.note("sync", Path(filename).parent)
+
+        self._recorder.in_turn(delete)
 
 
 class RecordingFile(apsw.VFSFile):
@@ -131,19 +153,31 @@ class RecordingFile(apsw.VFSFile):
         super().__init__(base, name, flags)
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
-        super().xWrite(data, offset)
-        self._recorder.note("write", self._path, offset, bytes(data))
+        def write() -> None:
+            apsw.VFSFile.xWrite(self, data, offset)
+            self._recorder.note("write", self._path, offset, bytes(data))
+
+        self._recorder.in_turn(write)
 
     def xSync(self, flags: int) -> None:  # noqa: N802
-        super().xSync(flags)
-        self._recorder.note("sync", self._path)
-        if self._flushes_directory:
-            self._recorder.note("sync", Path(self._path).parent)
-            self._flushes_directory = False
+        def sync() -> None:
+            apsw.VFSFile.xSync(self, flags)
+            self._recorder.note("sync", self._path)
+            if self._flushes_directory:
+                self._recorder.note("sync", Path(self._path).parent)
+                self._flushes_directory = False
+
+        self._recorder.in_turn(sync)
 
     def xTruncate(self, newsize: int) -> None:  # noqa: N802
-        super().xTruncate(newsize)
-        self._recorder.note("truncate", self._path, newsize)
+        def truncate() -> None:
+            apsw.VFSFile.xTruncate(self, newsize)
+            self._recorder.note("truncate", self._path, newsize)
+
+        self._recorder.in_turn(truncate)
+
+
+RecordingVfs._file = RecordingFile
 
 
 @define
@@ -189,6 +223,10 @@ class Disk:
         for step in self._naming[: last + 1]:
             _rename(self._flushed_names, step)
         del self._naming[: last + 1]
+
+    def now(self) -> dict[str, bytes]:
+        """Return what the files have for those who read them at this moment."""
+        return {name: _applied(file.flushed, file.since) for name, file in self._names.items()}
 
     def restore(self, directory: Path, mode: str, chance: Random) -> None:
         """Write what could be found after a power cut at this moment."""

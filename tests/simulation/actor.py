@@ -6,12 +6,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
 from functools import partial
+from http.client import HTTPException
 from pathlib import Path
 from random import Random
 from time import tzset
 from typing import Any
 
 import others
+from attrs import evolve
 from company import ask
 from interrupts import Interrupter, Sides
 from lives import START, Fault, Known, Operation, add_met, beside_of
@@ -35,6 +37,7 @@ from others import (
     with_offers,
 )
 from scenes import CHAT, Home
+from together import Together
 from turns import take_turns
 from world import STUCK, WAITING, Clock, Disk, Files, listen_to_stderr, said_on_stderr, seed_dice
 
@@ -91,7 +94,16 @@ class Actor:
     in_company: frozenset[str] = frozenset({"crash", "full"})  # only this process's steps are known
 
     def __init__(
-        self, home: Home, say: Any, seed: str, at: float, model: Model, *, beside: bool = False, company: str = ""
+        self,
+        home: Home,
+        say: Any,
+        seed: str,
+        at: float,
+        model: Model,
+        *,
+        beside: bool = False,
+        company: str = "",
+        together: Together | None = None,
     ) -> None:
         self.home, self.model, self._say = home, model, say
         self._is_beside, self._company = beside, company
@@ -102,6 +114,9 @@ class Actor:
         if not company:  # which sees the numbers of the system
             self.files.install()
         self.disk = Disk(home.data, seed_dice(seed, is_alone=not company), self.clock, beside=beside)
+        if together is not None:
+            together.join()
+            self.disk.others = together
         self.disk.install()
         with_offers(home.registry)
         self.memory = self._open()
@@ -134,7 +149,10 @@ class Actor:
         steps = int(fault.how) if fault.kind == "full" else 1
         step = (fault.kind, fault.step, steps) if fault.kind in {"crash", "power", "full"} else None
         self.disk.expect(step, is_turn=fault.is_turn)
-        kept = [self._try(operation, fault, Interrupter(place))[2] for place in fault.earlier]
+        kept = [
+            self._try(evolve(operation, attempt=number), fault, Interrupter(place))[2]
+            for number, place in enumerate(fault.earlier, 1)
+        ]
         if fault.kind == "thread":
             name, problem, kept_last = self._in_two_threads(operation, fault)
         else:
@@ -188,6 +206,10 @@ class Actor:
         except KlawError as error:
             self._refused(operation, fault, error)
             return "", type(error).__name__, None
+        except (OSError, HTTPException) as error:
+            if operation.kind != "request" or self._company != "serve":
+                raise
+            return "", type(error).__name__, None  # the server was killed; if not, it is seen that it has ended
 
     def _in_two_threads(self, operation: Operation, fault: Fault) -> tuple[str, str, None]:
         """Do an operation and another one in two threads; return the name that the first has made, and its error."""
@@ -419,8 +441,12 @@ class Actor:
         report = self.memory.index()
         return "" if report.notices or self._of_pair else "all"  # it may have read before the other one has written
 
+    def _asked(self, operation: Operation, word: str) -> str:
+        """Return what is asked: at each attempt something else, because the vector of a question is kept."""
+        return f"{word} again{operation.attempt}" if operation.attempt else word
+
     def do_search(self, operation: Operation) -> None:
-        word = self._pick(operation, self.model.words()) or operation.word
+        word = self._asked(operation, self._pick(operation, self.model.words()) or operation.word)
         found = [result.content for result in self.memory.search(word, 5)]
         for text in found:
             if any(gone in text for gone in self.model.gone.values()):
@@ -428,7 +454,8 @@ class Actor:
 
     def do_context(self, operation: Operation) -> None:
         word = self._pick(operation, self._noted()) if operation.number % 2 else None
-        told = str(self.memory.context(word or self._pick(operation, self.model.words()) or operation.word))
+        word = self._asked(operation, word or self._pick(operation, self.model.words()) or operation.word)
+        told = str(self.memory.context(word))
         self._shown("context", told)
         for problem in forged(told):
             self._problem(f"context: {problem}")

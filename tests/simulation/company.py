@@ -27,6 +27,7 @@ from lives import Operation
 from model import Judge, Model
 from others import Answer, command_line, with_offers
 from scenes import Home
+from together import Together
 from world import go_on_from
 
 from klaw_core.cli.program import cli
@@ -59,7 +60,7 @@ class Company:
     _status: int | None = None
 
     @classmethod
-    def start(cls, home: Home, kind: str, at: float) -> Company:
+    def start(cls, home: Home, kind: str, at: float, together: Together) -> Company:
         """Start it at a moment of the life."""
         for path in (_output(home, kind), _log(home, kind)):
             path.write_bytes(b"")
@@ -76,6 +77,7 @@ class Company:
                 os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), descriptor)
             sys.stdout, sys.stderr = os.fdopen(1, "w", buffering=1), os.fdopen(2, "w", buffering=1)
             go_on_from(at)
+            together.record(home.data)
             with_offers(home.registry)
             os.environ.update(environment)
             cli.main(args=list(words), prog_name="klaw", standalone_mode=True)
@@ -204,9 +206,10 @@ def converse(data: Path, word: str, dice: Random, say: Callable[..., None]) -> N
                     say("forgotten", name)
 
 
-def settle(home: Home, model: Model, at: float, say: Callable[..., None]) -> None:
-    """Wait until everything that has changed is found; say what never is."""
+def settle(home: Home, model: Model, at: float, say: Callable[..., None], together: Together) -> None:
+    """Wait until everything that has changed is found, or the power is cut; say what never is."""
     go_on_from(at)
+    together.record(home.data)
     with home.open() as memory:
         judge = Judge(home, model, at)
         left: list[str] = []
@@ -215,7 +218,7 @@ def settle(home: Home, model: Model, at: float, say: Callable[..., None]) -> Non
             there = {f"notes/{path.name}" for path in home.notes.glob("*.md")}
             known = {each.path for each in memory.documents(limit=10_000) if each.path.startswith("notes/")}
             left[:] = [*judge._indexed(memory, "watched"), *(["a note that is gone is found"] if known - there else [])]
-            return not left
+            return not left or together.is_cut
 
         if not _until(is_settled, _SETTLING_SECONDS):
             for problem in left:

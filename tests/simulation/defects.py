@@ -141,6 +141,18 @@ def journal_not_flushed() -> None:
 
 
 @_defect
+def served_before_it_is_flushed() -> None:
+    """The server alone leaves its appends to the system to write."""
+    serve = run.serve
+
+    def serve_unflushed(memory: Any, *arguments: Any, **named: Any) -> None:
+        journal_not_flushed()
+        serve(memory, *arguments, **named)
+
+    run.serve = serve_unflushed
+
+
+@_defect
 def purge_by_files_alone() -> None:
     """A purge that is repeated after a crash forgets the documents of files that are still there, which are none."""
     Conversations._indexed = lambda _self, _chat: ()

@@ -8,9 +8,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 from attrs import asdict, define, evolve, field, frozen
 from interrupts import Place
@@ -64,9 +65,24 @@ _COMPANY = 4  # one life of so many has such a part
 _COMPANY_SIZES = 6, 20
 _PAUSES = (1, 5, 60, 900)
 _SETTINGS = (-86_400, -3_600, 7_200, 40 * 86_400)
-_ADDRESS = 7919, 104_729, 611_953  # primes: the places of interrupts take turns over the seeds
+#: Lives whose interrupts and other processes share the places out among them.
+_TERM = 400
 #: What a person tries and interrupts so many times, as it changes nothing: each place costs little then.
-_REPEATED, _ATTEMPTS = ("search", "context", "doctor", "export"), 12
+_ATTEMPTS: Mapping[str, int] = {"search": 100, "context": 40, "doctor": 20, "export": 40}
+#: What a rehearsal begins with, how often it has each kind, and what some kinds need before.
+_FIRST, _ROUNDS = ("save", "say", "note", "fact", "move", "index"), 3
+_BEFORE: Mapping[str, tuple[str, ...]] = {
+    "forget": ("save",),
+    "unsay": ("say",),
+    "purge": ("say",),
+    "edit": ("say",),
+    "unnote": ("note",),
+    "index": ("note",),
+    "unfact": ("fact",),
+    "retract": ("fact",),
+    "extract": ("move",),
+    **dict.fromkeys(("search", "context", "shell", "tool"), ("search", "shell", "tool")),
+}
 _QUIET = 4  # the first operations have no fault
 #: What nothing interrupts: the person repairs a database, after which it must be whole.
 _UNDISTURBED = {"damage"}
@@ -160,10 +176,84 @@ class Operation:
     word: str
     pick: float
     fault: Fault | None = None
+    #: How often a person has tried it before.
+    attempt: int = 0
 
 
-def plan(seed: int, known: Mapping[str, Known], operations: int = OPERATIONS) -> list[Operation]:
-    """Return the life of a seed. Without what a rehearsal met there are no faults."""
+@define
+class Places:
+    """Shares out the places that a rehearsal met: each is taken once before any is taken twice, in an order of dice.
+
+    A place counts as the same in all kinds of operations. So what only a search passes is not left for last, and what
+    every operation passes has its turn once, too. An operation takes of its own places those that were taken least.
+    """
+
+    _dice: Random
+    #: For each kind, the numbers of its places; and all places.
+    _of_kinds: dict[str, list[int]] = field(factory=dict)
+    _all: list[Place] = field(factory=list)
+    #: How many times each was taken, by the kind of fault.
+    _taken: dict[str, list[int]] = field(factory=dict)
+
+    @classmethod
+    def of(cls, known: Mapping[str, Known], dice: Random) -> Self:
+        """Return the places of what is known, of which none was taken."""
+        numbers: dict[Place, int] = {}
+        of_kinds = {
+            kind: [numbers.setdefault(each, len(numbers)) for each in met.places] for kind, met in known.items()
+        }
+        for each in of_kinds.values():
+            dice.shuffle(each)
+        return cls(dice, of_kinds, [*numbers])
+
+    def take(self, fault: str, kind: str, times: int) -> list[Place]:
+        """Take so many places for a fault in a kind of operation; none if it has none."""
+        own = self._of_kinds.get(kind, [])
+        taken = self._taken.setdefault(fault, [0] * len(self._all))
+        found = nsmallest(times, own, key=taken.__getitem__)
+        for each in found:
+            taken[each] += 1
+        return [self._all[each] for each in found]
+
+
+@define
+class Plans:
+    """The lives of seeds. A seed has one life with what a rehearsal met, whichever lives were planned before it."""
+
+    known: Mapping[str, Known]
+    _term: int = -1
+    _next: int = 0
+    _places: Places = field(init=False)
+
+    def of(self, seed: int) -> list[Operation]:
+        """Return the life of a seed. Without what a rehearsal met there are no faults."""
+        if not self.known:
+            return plan(seed, {})
+        term, number = divmod(seed, _TERM)
+        if term != self._term or number < self._next:
+            self._term, self._next, self._places = term, 0, Places.of(self.known, Random(f"{term} places"))
+        while self._next < number:  # which take places, too
+            plan(term * _TERM + self._next, self.known, self._places)
+            self._next += 1
+        self._next += 1
+        return plan(seed, self.known, self._places)
+
+
+def rehearsal() -> list[Operation]:
+    """Return a life without faults that has each kind of operation several times, with something to do."""
+    dice, kinds = Random("rehearsal"), [*_FIRST]
+    for _ in range(_ROUNDS):
+        one = [kind for kind in KINDS if kind not in OF_TWO]
+        dice.shuffle(one)
+        kinds += [part for kind in one for part in (*_BEFORE.get(kind, ()), kind)]
+    kinds += [*OF_TWO] * _ROUNDS * 2
+    return [Operation(at, kind, START + 60 * at, f"w0x{at}q", dice.random()) for at, kind in enumerate(kinds)]
+
+
+def plan(
+    seed: int, known: Mapping[str, Known], places: Places | None = None, operations: int = OPERATIONS
+) -> list[Operation]:
+    """Return the life of a seed, whose faults come at these places. Without what a rehearsal met there are none."""
     taste = Random(f"{seed} taste")
     weights = [weight * taste.choice(_TASTES) for weight in KINDS.values()]
     weights[0] = max(weights[0], KINDS["save"] // 2)
@@ -180,7 +270,7 @@ def plan(seed: int, known: Mapping[str, Known], operations: int = OPERATIONS) ->
         at += dice.choice(_SETTINGS if kind == "clock" else _PAUSES)
         pick = dice.random()
         may_fail = kind in known and kind not in _UNDISTURBED and number >= _QUIET and dice.random() < rate and faults
-        fault = _fault(dice, known[kind], kind, dice.choice(faults), (seed, number)) if may_fail else None
+        fault = _fault(dice, known[kind], kind, dice.choice(faults), places) if may_fail else None
         life.append(Operation(number, kind, at, f"w{seed}x{number}q", pick, fault))
     return _in_company(_with_later(life, Random(f"{seed} later")), more) if known else life
 
@@ -213,17 +303,17 @@ def _in_company(life: list[Operation], more: Random) -> list[Operation]:
     ]
 
 
-def _fault(dice: Random, known: Known, kind: str, fault: str, at: tuple[int, int]) -> Fault | None:
+def _fault(dice: Random, known: Known, kind: str, fault: str, places: Places | None) -> Fault | None:
     how = dice.random()
     if fault == "thread":
         return None if kind in ALONE else Fault(fault, how=BESIDE[int(how * len(BESIDE))])
     if fault in {"interrupt", "beside"}:
-        if not known.places or (fault == "beside" and kind in ALONE):
+        times = 1 + (_ATTEMPTS.get(kind, 0) if fault == "interrupt" else 0)
+        is_possible = places is not None and not (fault == "beside" and kind in ALONE)
+        taken = places.take(fault, kind, times) if places is not None and is_possible else []
+        if not taken:
             return None
-        seed, number = at
-        first = seed * _ADDRESS[0] + number * _ADDRESS[1]
-        times = 1 + _ATTEMPTS * (fault == "interrupt" and kind in _REPEATED)
-        place, *earlier = (known.places[(first + each * _ADDRESS[2]) % len(known.places)] for each in range(times))
+        place, *earlier = taken
         how_told = how < 1 / 2 if fault == "interrupt" else BESIDE[int(how * len(BESIDE))]
         return Fault(fault, how=how_told, place=place, earlier=tuple(earlier))
     is_turn = fault != "full" and dice.random() < 1 / 2

@@ -38,7 +38,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "crash")]
 
 from actor import Actor  # noqa: E402
 from attrs import define, evolve, field  # noqa: E402
-from beside import Beside  # noqa: E402
+from beside import Beside, restore  # noqa: E402
 from bugs import BUGS  # noqa: E402
 from children import Say, forked  # noqa: E402
 from defects import MORE, NEED_FAULTS, OF_TWINS, PAST  # noqa: E402
@@ -52,10 +52,11 @@ from lives import (  # noqa: E402
     Known,
     Operation,
     Outcome,
+    Plans,
     add_met,
     beside_of,
     from_json,
-    plan,
+    rehearsal,
     to_json,
     without,
 )
@@ -63,12 +64,12 @@ from model import Judge, Model  # noqa: E402
 from others import recalled, request, write_private  # noqa: E402
 from power import Disk  # noqa: E402
 from scenes import Home, make_registry  # noqa: E402
+from together import Together  # noqa: E402
 from twins import Server, Twins, plan_of_both  # noqa: E402
 from world import CRASHED, STUCK, WAITING, Clock, make_ids_collide, recorded_steps  # noqa: E402
 
 from klaw_redaction import forms  # noqa: E402
 
-_REHEARSALS = 1, 3, 5  # together they have every kind of operation
 _TWINS = 15  # one life of so many is lived in PostgreSQL, too
 _COLLIDING = 4  # the ids of saved texts collide in one life of so many
 _DEFECT_SECONDS = 360
@@ -111,10 +112,10 @@ class Stage:
         home.data.mkdir(parents=True)
         write_private(home)
         model, outcome, begin, died = Model(), Outcome(), 0, False
-        beside = Beside(home, model, outcome)
+        beside = Beside(home, model, outcome, self.root / "before-part")
         while begin < len(life):
             if life[begin].kind in BOUNDARIES:
-                beside.live(life[begin])
+                died = beside.live(life[begin]) or died
                 begin += 1
                 continue
             if not beside.kind:
@@ -122,6 +123,7 @@ class Stage:
                 shutil.copytree(home.data, self.root / "before", ignore=shutil.ignore_patterns("*.sock"))
             lived = Lived(life[begin:], model, outcome, self.known)
             lived.beside = lambda operation: self._beside(home, seed, operation, model, outcome)
+            lived.go_on = beside.go_on
             lived.look = lambda: list(Judge(home, model, life[0].at).forgotten_bytes())
             act = partial(
                 self._act,
@@ -131,12 +133,13 @@ class Stage:
                 model=model.copy(),
                 has_died=died,
                 company=beside.kind,
+                together=beside.together,
             )
             _, status = forked(act, answer=lived.learn)
             begin = life.index(lived.current) + 1
-            died = status == CRASHED
+            died = status == CRASHED or beside.is_cut
             if died:
-                self._die(home, lived, seed)
+                self._die(home, lived, seed, beside)
             elif status:
                 outcome.problems.append((lived.current.number, f"{lived.current.kind}: {_how_it_ended(status)}"))
                 beside.end_at_once()
@@ -161,10 +164,11 @@ class Stage:
         model: Model,
         has_died: bool,
         company: str,
+        together: Together | None,
     ) -> None:
         if self._collide:
             make_ids_collide()
-        actor = Actor(home, say, f"{seed} {life[0].number}", life[0].at, model, company=company)
+        actor = Actor(home, say, f"{seed} {life[0].number}", life[0].at, model, company=company, together=together)
         actor.known = None if self.known is None else {}
         actor.disk.trace = [] if self.traces else None
         if has_died:
@@ -210,10 +214,13 @@ class Stage:
             outcome.problems.append((operation.number, f"{operation.kind}, beside another: {_how_it_ended(status)}"))
         return said
 
-    def _die(self, home: Home, lived: "Lived", seed: int) -> None:
+    def _die(self, home: Home, lived: "Lived", seed: int, beside: Beside) -> None:
         current, fault = lived.current, lived.current.fault
         if not lived.has_ended:
             lived.model.died(current)
+        if beside.is_cut:
+            beside.lose_power(current)
+            return
         if fault is None:
             lived.outcome.problems.append((current.number, f"{current.kind}: died without a fault"))
             return
@@ -221,13 +228,7 @@ class Stage:
         if fault.kind == "power":
             disk = Disk(self.root / "before")
             disk.play(recorded_steps(home.root))
-            # SQLite's own file is not recorded: it flushes each commit, and undoes what was not committed.
-            states = {path.name: path.read_bytes() for path in (home.data / "sync").glob("state.db*")}
-            shutil.rmtree(home.data)
-            home.data.mkdir()
-            disk.restore(home.data, str(fault.how), Random(f"{seed} cut {current.number}"))
-            for name, data in states.items() if (home.data / "sync").exists() else ():
-                (home.data / "sync" / name).write_bytes(data)
+            restore(disk, home.data, str(fault.how), Random(f"{seed} cut {current.number}"))
 
 
 @define
@@ -241,6 +242,8 @@ class Lived:
     known: dict[str, Known] | None
     #: Does an operation in another process, and returns what that has said.
     beside: Callable[[Operation], list[Any]] = field(default=lambda _operation: [])
+    #: Starts who was killed again.
+    go_on: Callable[[Operation], None] = field(default=lambda _operation: None)
     #: Looks for what was forgotten.
     look: Callable[[], list[Any]] = field(default=list)
     current: Operation = field(init=False)
@@ -258,6 +261,7 @@ class Lived:
             case "begin":
                 self.current = next((each for each in self.life if each.number == words[0]), self.current)
                 self.has_ended = False
+                self.go_on(self.current)
                 counts.update(("operations", self.current.kind) if self.current.number < BESIDE_FROM else ())
             case "beside":
                 return self.beside(beside_of(self.current))
@@ -316,11 +320,11 @@ def load(modules: Sequence[str], patterns: Sequence[tuple[str, int]]) -> None:
         re.compile(pattern, flags)
 
 
-def rehearse(stage: Stage, lives: Sequence[int] = _REHEARSALS) -> dict[str, Known]:
-    """Return what lives without faults meet in each kind of operation."""
+def rehearse(stage: Stage) -> dict[str, Known]:
+    """Return what a life without faults meets in each kind of operation."""
     stage.known = {}
-    for seed in lives:
-        stage.live(plan(seed, {}), seed)
+    outcome = stage.live(rehearsal(), 1)
+    assert not outcome.problems, outcome.problems
     known, stage.known = stage.known, None
     gc.freeze()  # what was loaded is shared with every child, and none looks through it
     return known
@@ -422,13 +426,13 @@ def keep_compiled() -> None:
 
 def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
     """Live lives from seeds; print each kind of problem once, with its life."""
-    known = rehearse(stage)
+    plans = Plans(rehearse(stage))
     total: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     began, spent = _monotonic(), sum(os.times()[:4])
     every = {"sqlite": sys.maxsize, "postgres": 1}.get(options.store, _TWINS)
     for seed in range(first, first + options.days):
-        life = plan(seed, known)
+        life = plans.of(seed)
         outcome = stage.live(life, seed)
         total.update(outcome.counts)
         total["days"] += 1
@@ -463,7 +467,9 @@ def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
 def told(first: int, total: Counter[str], seconds: float, used: float, seen: Counter[str]) -> str:
     """Return what was lived, in one paragraph."""
     days = total["days"]
-    faults = {kind: total[kind] for kind in ("interrupts", "crash", "power", "full", "beside", "thread")}
+    faults = {
+        kind: total[kind] for kind in ("interrupts", "crash", "power", "full", "beside", "thread", "killed", "cut")
+    }
     operations = {kind: total[kind] for kind in (*KINDS, *LATER, *BOUNDARIES) if total[kind]}
     return (
         f"seeds {first} to {first + days - 1}: {days} days in {seconds:.0f} s, {used / max(days, 1):.1f} s of CPU each"
@@ -486,7 +492,7 @@ def find_defects(stage: Stage, names: Sequence[str], limits: tuple[int, float]) 
     for name in names:
         what, put_in = {**PAST, **OF_TWINS}[name]
         met = known if name in NEED_FAULTS else {}  # a day without faults costs less
-        live = partial(_live_twice, stage) if name in OF_TWINS else partial(_live_once, stage, met)
+        live = partial(_live_twice, stage) if name in OF_TWINS else partial(_live_once, stage, Plans(met))
         if name in OF_TWINS and not stage.server.dsn:  # it runs in this process, and ends with it
             missed.append(name)
             print(f"| {name} | {what} | no: {stage.server.missing} | |", flush=True)
@@ -503,8 +509,8 @@ def find_defects(stage: Stage, names: Sequence[str], limits: tuple[int, float]) 
     return int(bool(missed))
 
 
-def _live_once(stage: Stage, known: dict[str, Known], seed: int) -> Outcome:
-    return stage.live(plan(seed, known), seed)
+def _live_once(stage: Stage, plans: Plans, seed: int) -> Outcome:
+    return stage.live(plans.of(seed), seed)
 
 
 def _live_twice(stage: Stage, seed: int) -> Outcome:

@@ -254,7 +254,7 @@ class Disk(Recorder):
         """Count a step that is about to happen, and fail if it is the one. ``half`` writes half of it."""
         if not str(path).startswith(str(self.root)):
             return
-        number, turn = self.count, self.turns
+        number, turn, half = self.count, self.turns, self._may_be_torn(half)
         counts = is_turn or self._follows_turn
         self._follows_turn = is_turn
         self.count, self.turns = number + 1, turn + counts
@@ -282,6 +282,10 @@ class Disk(Recorder):
             if self.trace is not None:
                 self.trace.append(f"{what} {self.steps[-1][1]} {hashlib.sha256(told).hexdigest()[:12]}")
 
+    def _may_be_torn(self, half: Callable[[], object]) -> Callable[[], object]:
+        """Return what writes half of a step. In company it is left out, as it is in no record."""
+        return half if self.others is None else lambda: None
+
     def _noted(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             step = self._before(name, arguments)
@@ -294,7 +298,7 @@ class Disk(Recorder):
                 self.note(*step)
             return result
 
-        return call
+        return self._taking_turns(call)
 
 
 def recorded_steps(root: Path, name: str = _STEPS) -> list[Any]:
@@ -307,12 +311,6 @@ class _Vfs(RecordingVfs):
         self._recorder: Disk = disk
         self._base = apsw.vfs_names()[-1] if len(apsw.vfs_names()) == 1 else _system_vfs()
         apsw.VFS.__init__(self, "klaw-simulated", self._base, makedefault=True)
-
-    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
-        path = name.filename() if isinstance(name, apsw.URIFilename) else name or "temporary"
-        if not Path(path).exists():
-            self._recorder.note("create", path)
-        return _File(self._recorder, path, self._base, name, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001, N802
         self._recorder.before(filename, is_turn=True)
@@ -354,3 +352,6 @@ class _File(RecordingFile):
     def xTruncate(self, newsize: int) -> None:  # noqa: N802
         self._recorder.before(self._path, is_turn=True)
         super().xTruncate(newsize)
+
+
+_Vfs._file = _File
