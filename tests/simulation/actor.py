@@ -51,6 +51,7 @@ from klaw_core import (
     StoreLockedError,
     WorkspaceError,
 )
+from klaw_core.holds import shielded
 from klaw_facts import Facts
 from klaw_journals.messages import Message
 
@@ -306,7 +307,8 @@ class Actor:
             lambda: self._append(operation, text),
             lambda: self.memory.extension(Facts).remember(text),
             lambda: tool(self.memory, "memory_remember", text=text),
-            lambda: others.request(self.memory, "POST /api/memories", {"text": text}),
+            # What makes the server here is the simulator's own, and is not interrupted.
+            lambda: shielded(lambda: others.request(self.memory, "POST /api/memories", {"text": text})),
         ]
         with suppress(RecordError):  # a fact of which nothing else is left is refused
             doors[int(operation.pick * len(doors))]()
