@@ -150,10 +150,9 @@ class Actor:
         steps = int(fault.how) if fault.kind == "full" else 1
         step = (fault.kind, fault.step, steps) if fault.kind in {"crash", "power", "full"} else None
         self.disk.expect(step, is_turn=fault.is_turn)
-        kept = [
-            self._try(evolve(operation, attempt=number), fault, Interrupter(place))[2]
-            for number, place in enumerate(fault.earlier, 1)
-        ]
+        kept: BaseException | None = None  # the last one, as an interactive Python keeps it
+        for number, place in enumerate(fault.earlier, 1):
+            kept = self._try(evolve(operation, attempt=number), fault, Interrupter(place))[2]
         if fault.kind == "thread":
             name, problem, kept_last = self._in_two_threads(operation, fault)
         else:
@@ -173,7 +172,7 @@ class Actor:
             self.disk.die(fault.kind)
         for words in self._overtaken:
             self.model.hear(words, beside_of(operation))
-        is_kept = any(error is not None for error in (*kept, kept_last))
+        is_kept = not (kept is None and kept_last is None)
         self._look(operation, fault.kind, interrupted=problem == "KeyboardInterrupt", kept=is_kept)
         del kept, kept_last
 
