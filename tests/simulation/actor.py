@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import timedelta
@@ -51,7 +52,6 @@ from klaw_core import (
     StoreLockedError,
     WorkspaceError,
 )
-from klaw_core.holds import shielded
 from klaw_facts import Facts
 from klaw_journals.messages import Message
 
@@ -86,6 +86,13 @@ _ALONE_ONLY = {"damage", "edit", "model"}
 _DIMENSIONS, _REINDEXED = (24, 16), 2 / 3
 _ZONES = ("UTC", "Asia/Kolkata", "America/New_York", "Pacific/Chatham")
 _BESIDE_FILES = 1000  # the number of the first file that another process sees
+
+
+def _aside(work: Callable[[], object]) -> None:
+    """Do something in a thread of its own, which no interrupt reaches."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
 
 
 class Actor:
@@ -307,7 +314,7 @@ class Actor:
             lambda: self.memory.extension(Facts).remember(text),
             lambda: tool(self.memory, "memory_remember", text=text),
             # What makes the server here is the simulator's own, and is not interrupted.
-            lambda: shielded(lambda: others.request(self.memory, "POST /api/memories", {"text": text})),
+            lambda: _aside(lambda: others.request(self.memory, "POST /api/memories", {"text": text})),
         ]
         with suppress(RecordError):  # a fact of which nothing else is left is refused
             doors[int(operation.pick * len(doors))]()
