@@ -49,8 +49,10 @@ def test_fresh_days_leave_what_was_promised(cases):
     seed, days = fresh_seed(), cases.number(_DAYS, 100)
     lived = simulate("--seed", str(seed), "--days", str(days))
     assert lived.returncode == 0, lived.stdout + lived.stderr
-    told = f"seeds {seed} to {seed + days - 1}: {days} days", f"{days * 60} operations", "s of CPU each", "faults:"
-    assert [part for part in (*told, "0 failures") if part not in lived.stdout] == []
+    told = f"seeds {seed} to {seed + days - 1}: {days} days", "s of CPU each", "faults:", "0 failures"
+    assert [part for part in told if part not in lived.stdout] == []
+    operations = int(lived.stdout.partition(" operations:")[0].split()[-1])
+    assert days * 55 < operations <= days * 60  # a power cut beside who stays may come between two, and ends that part
 
 
 @pytest.mark.campaign
