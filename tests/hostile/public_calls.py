@@ -57,6 +57,7 @@ WITHOUT_TEXT = {
     "BackgroundIndexer": "runs Memory.index",
     "Watcher": "runs Memory.index",
     "People": "stores only names of people who are known",
+    "Sync": "exchanges what was stored; it takes codes of memories and places",
 }
 #: Parameters that are not fed, and why.
 NOT_FED = {

@@ -16,6 +16,7 @@ OTHERS = {
     "lock": "cached_property of Python 3.11",
     # objects of Python and of other libraries
     "__isabstractmethod__": "functions",
+    "__wrapped__": "functions",
     "__dict__": "objects with slots",
     "__file__": "modules",
     "__notes__": "exceptions",

@@ -117,7 +117,7 @@ def test_an_error_is_reported_and_the_next_night_tries_again(make):
     night = make()
     night.condenser.error = OSError("no space")
     assert night.look(hour=2) == 1
-    assert "condenser: no space" in night.results[0]
+    assert "condenser: a file cannot be used: OSError: no space" in night.results[0]
     night.condenser.error = None
     assert night.look(hour=2, day=25) == 2
 
