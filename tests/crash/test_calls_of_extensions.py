@@ -1,4 +1,4 @@
-"""What an extension holds ends with each of its public calls, whatever interrupts them: each is an operation."""
+"""What an extension holds ends with each public call that its class defines, whatever interrupts it."""
 
 from collections.abc import Iterator
 from functools import cached_property
