@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 from select import select
 
@@ -41,6 +42,24 @@ def cut(server):
             return len(connection.execute(sql).fetchall())
 
     return cut_all
+
+
+@contextmanager
+def losing_commits(number):
+    """Lose the answer to a COMMIT, and its connection; yield its number once that has happened."""
+    execute, sent, lost = psycopg.Connection.execute, count(1), []
+
+    def lose(connection, query, *arguments, **named):
+        result = execute(connection, query, *arguments, **named)
+        if query == "COMMIT" and next(sent) == number:
+            lost.append(number)
+            connection.pgconn.finish()
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+        return result
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(psycopg.Connection, "execute", lose)
+        yield lost
 
 
 def wait_until_ended(server, process):
@@ -158,6 +177,31 @@ class TestLostConnections:
             cut()
         with store.read() as snapshot:
             assert list(snapshot.manifest("memory", "notes")) == []
+
+    def test_a_connection_lost_when_all_has_been_read_is_no_error(self, open_store, cut):
+        store = open_store()
+        put(store, make_document("notes/a.md", "one"))
+        store.journals.records("saved").append([{"id": "a"}])
+        with store.read() as snapshot:
+            assert list(snapshot.manifest("memory", "notes")) == ["notes/a.md"]
+            assert cut()
+        reads = [store.journals.records("saved").ids, store.journals.records("saved").replay, store.journals.names]
+        for number, read in enumerate(reads):
+            with losing_commits(number=1) as lost:
+                assert read(), number
+            assert lost == [1]
+
+    @pytest.mark.parametrize("is_new", [True, False])
+    def test_a_memory_opens_whichever_commit_is_not_answered(self, options, is_new):
+        """Migrations are looked at again, and not made twice."""
+        commits = range(1, 30)
+        for number in commits:
+            schema = f"unanswered{number}" if is_new else "unanswered"
+            with losing_commits(number) as lost, closing(PostgresStore(evolve(options, schema=schema))) as store:
+                assert not store.journals.records("saved").exists
+            if not lost:
+                break
+        assert 2 < number < commits[-1]
 
     def test_a_lock_ends_with_its_connection(self, open_store, cut):
         first, second = open_store(), open_store()

@@ -17,7 +17,7 @@ from psycopg import conninfo, sql
 from psycopg.pq import TransactionStatus
 
 from klaw_core import Closing, Hold, RetryableStoreError, StoreError, ThreadLock, shielded
-from klaw_store_postgres.errors import as_store_error, is_lost, store_errors
+from klaw_store_postgres.errors import UnknownCommitError, as_store_error, is_lost, store_errors
 from klaw_store_postgres.options import PostgresOptions
 from klaw_words.caching import Kept
 
@@ -87,21 +87,24 @@ class Connections:
     def transaction(self, *beginning: str) -> Iterator[tuple[psycopg.Connection[Any], Any]]:
         """Run the statements of ``beginning``; yield the connection and the last statement's row; commit at the end.
 
-        A connection that is lost before the block starts is replaced. Raise StoreError.
+        A connection that is lost before the block starts is replaced. One that is lost when nothing is left to do but
+        to end a transaction that only reads is no error. Raise StoreError.
         """
         lent = _Lent(self._pool())
         with store_errors(self.location), lent:
             connection, row = self._begin(lent, beginning)
             yield connection, row
-            self._commit(connection)
+            self._commit(connection, only_reads=any("READ ONLY" in text for text in beginning))
 
-    def retrying(self, work: Callable[[], Any]) -> Any:
-        """Return what ``work`` returns. It is one transaction, repeated after a conflict or a lost connection."""
+    def retrying(self, work: Callable[[], Any], *, may_be_twice: bool = False) -> Any:
+        """Return what ``work`` returns. It is one transaction, repeated after a conflict or a lost connection.
+
+        With ``may_be_twice``, it is repeated after a COMMIT whose answer was lost, too.
+        """
+        kinds = (RetryableStoreError, UnknownCommitError) if may_be_twice else (RetryableStoreError,)
         for _ in range(_ATTEMPTS - 1):
-            try:
+            with suppress(*kinds):
                 return work()
-            except RetryableStoreError:
-                pass
         return work()
 
     @contextmanager
@@ -168,12 +171,14 @@ class Connections:
                 shielded(lent.pool.check)  # the other connections are usually lost too
         raise AssertionError  # the loop returns or raises
 
-    def _commit(self, connection: psycopg.Connection[Any]) -> None:
+    def _commit(self, connection: psycopg.Connection[Any], *, only_reads: bool) -> None:
         try:
             connection.execute("COMMIT")
         except psycopg.Error as error:
+            if is_lost(error) and only_reads:
+                return
             if is_lost(error):
-                raise StoreError(
+                raise UnknownCommitError(
                     f"{self.location}: the connection was lost during COMMIT; unknown whether the changes were stored",
                     hint="check that the server runs, then run `klaw index`",
                 ) from error

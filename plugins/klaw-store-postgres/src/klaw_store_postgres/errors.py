@@ -99,6 +99,10 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[StoreError], str, str],
 )
 
 
+class UnknownCommitError(StoreError):
+    """The answer to a COMMIT was lost: the changes are stored, or not."""
+
+
 def is_lost(error: BaseException) -> bool:
     """Return whether the connection is lost, because the server or the network failed."""
     if isinstance(error, _LOST):

@@ -19,7 +19,7 @@ from klaw_store_postgres.texts import digest, from_text, to_text
 if TYPE_CHECKING:
     from klaw_store_postgres.session import Session
 
-Transact: TypeAlias = Callable[[], AbstractContextManager["Session"]]
+Transact: TypeAlias = Callable[..., AbstractContextManager["Session"]]
 _Check: TypeAlias = Callable[[Mapping[str, Any]], object]
 
 #: The largest record in bytes, as in a file.
@@ -80,11 +80,11 @@ class PostgresJournals:
         rows = self.read(lambda session: session.rows(sql, (session.tenant,) * 3))
         return [JournalName(from_text(name), form) for name, form in rows]
 
-    def do(self, work: Callable[[Session], Any]) -> Any:
+    def do(self, work: Callable[[Session], Any], begin: str = "BEGIN") -> Any:
         """Return what ``work`` returns in a transaction; repeat it after a conflict with another transaction."""
 
         def attempt() -> Any:
-            with self.transact() as session:
+            with self.transact(begin) as session:
                 return work(session)
 
         return self.retrying(attempt)
@@ -98,7 +98,7 @@ class PostgresJournals:
         """Return what ``work`` returns, which only reads: in the thread's own write transaction if there is one."""
         session = self.writing()
         if session is None:
-            return self.do(work)
+            return self.do(work, "BEGIN READ ONLY")
         with store_errors(self.location):
             return work(session)
 

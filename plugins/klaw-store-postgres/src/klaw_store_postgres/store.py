@@ -391,9 +391,9 @@ class PostgresStore(JournalingStore, RepairableStore):
                 noting.has_written = session.value(_HAS_WRITTEN)
 
     @contextmanager
-    def _own_rows(self) -> Iterator[Session]:
+    def _own_rows(self, begin: str = "BEGIN") -> Iterator[Session]:
         """Begin a transaction without the writers' lock: for journals, and for the rebuild's own steps."""
-        with self._session("BEGIN", self._lock_timeout()) as session:
+        with self._session(begin, self._lock_timeout()) as session:
             yield session
 
     def _analyze(self) -> None:
@@ -454,7 +454,7 @@ class PostgresStore(JournalingStore, RepairableStore):
                     session.run(BOOTSTRAP)
                 self._find_cluster(session)
 
-        self._connections.retrying(make)
+        self._connections.retrying(make, may_be_twice=True)
 
     def _find_cluster(self, session: Session) -> None:
         """Note whether the tables are on a cluster: without that, searches would find nothing. Raise StoreError."""
@@ -481,7 +481,7 @@ class PostgresStore(JournalingStore, RepairableStore):
                     session.run("INSERT INTO migrations (owner, name) VALUES (%s, %s)", (owner, migration.name))
                 distribute(session)
 
-        self._connections.retrying(apply)
+        self._connections.retrying(apply, may_be_twice=True)
 
     def _refuse_others(self, session: Session, owner: str) -> None:
         """Raise DatabaseCorruptError if statements would use tables of another schema instead of missing ones."""
@@ -509,5 +509,5 @@ class PostgresStore(JournalingStore, RepairableStore):
                     found = session.value(sql, (self._agent,))
                 return int(found)
 
-        tenant: int = self._connections.retrying(find)
+        tenant: int = self._connections.retrying(find, may_be_twice=True)
         return tenant

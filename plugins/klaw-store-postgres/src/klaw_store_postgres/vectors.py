@@ -26,7 +26,7 @@ from klaw_core import (
     Vector,
     VectorSpace,
 )
-from klaw_store_postgres.errors import retrieval_errors
+from klaw_store_postgres.errors import is_lost, retrieval_errors
 from klaw_store_postgres.filtering import SqlSelection, as_keys
 from klaw_store_postgres.isolation import distribute, isolate
 from klaw_store_postgres.options import PgVectorOptions
@@ -104,6 +104,8 @@ class VectorIndex(Index[Session]):
             with resource.connection.transaction():
                 resource.run("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
         except psycopg.Error as error:
+            if is_lost(error):
+                raise
             said = str(error).partition("\n")[0]
             raise RetrievalError(f"the database has no pgvector, and it cannot be added: {said}", hint=hint) from error
 
