@@ -127,7 +127,8 @@ class Extensions:
         with self._lock.hold():
             if name not in self._built:
                 extension = build_extension(self.config, self.registry, name, self.context)
-                operations(type(extension))  # what it holds ends with its calls, whatever interrupts them
+                for kind in [kind for kind in type(extension).__mro__ if issubclass(kind, Extension)]:
+                    operations(kind)  # what it holds ends with its calls, whatever interrupts them
                 self._attach(name, extension)
                 self._built[name] = extension
                 self._failed.pop(name, None)

@@ -50,7 +50,7 @@ OBJECTS: Mapping[type, Callable[[World], Any]] = {
 }
 #: Classes whose methods only run those of another in a thread.
 ASYNCHRONOUS: Mapping[type, type] = {AsyncMemory: Memory}
-#: Classes with operations that store no text of their callers, and why.
+#: Classes with operations that store no text of programs, and why.
 WITHOUT_TEXT = {
     "OpenMemory": "the base of Memory, whose methods are those of Memory",
     "Agents": "opens memories",
@@ -58,6 +58,13 @@ WITHOUT_TEXT = {
     "Watcher": "runs Memory.index",
     "People": "stores only names of people who are known",
     "Sync": "exchanges what was stored; it takes codes of memories and places",
+    "Here": "the base of Sync",
+    "Extraction": "reads what was said",
+    "Compression": "reads what was said",
+    "FileJournals": "chooses the files that extensions write",
+    **dict.fromkeys(("Workspaces", "Sharing"), "are called by WorkspaceManager"),
+    **dict.fromkeys(("Journal", "SummaryFiles"), "are called by Conversations"),
+    "FactIndex": "is called by Facts",
 }
 #: Parameters that are not fed, and why.
 NOT_FED = {

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from attrs import define, evolve, field, frozen
 
 from klaw_conversations.names import Names, full_name, may_be_full
-from klaw_core import RecordError, SkippedEntry
+from klaw_core import RecordError, SkippedEntry, operations
 from klaw_core.values.text import text_hash
 from klaw_journals import BadLine, Chat, Log, LogFolder, LogRecord, Message, format_ts
 from klaw_journals.contents import LogLine
@@ -93,6 +93,7 @@ JournalLine: TypeAlias = JournalEntry | BadLine
 FindFirst: TypeAlias = Callable[[Chat, Place, Collection[str]], Mapping[str, Place]]
 
 
+@operations
 @frozen
 class Journal:
     """The append-only journal of all messages. Safe for concurrent threads and processes.

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from klaw_conversations.journal import as_logs
-from klaw_core import RecordError, SkippedEntry
+from klaw_core import RecordError, SkippedEntry, operations
 from klaw_journals import BadLine, Chat, Log, LogFolder, LogRecord, Summary, format_ts, parse_ts
 from klaw_journals.file_journals import shown_path
 from klaw_journals.timestamps import as_utc
@@ -22,6 +22,7 @@ def summaries_path(chat: Chat) -> str:
     return f"conversations/{chat.name}/{SUMMARIES}.jsonl"
 
 
+@operations
 @frozen
 class SummaryFiles:
     """The summaries of all chats. The last summary of a chat is the current one.

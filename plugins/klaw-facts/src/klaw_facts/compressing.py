@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field, frozen
 
-from klaw_core import LanguageModelError
+from klaw_core import LanguageModelError, operations
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.decay import kept_score
 from klaw_facts.extracting.candidates import SourceMessage
@@ -68,6 +68,7 @@ class CompressionReport:
     problem: str = ""
 
 
+@operations
 @define(eq=False)
 class Compression:
     """Writes digests, merges, the profile and archives as lines of the journal. Running it again adds nothing."""

@@ -33,6 +33,7 @@ from klaw_core import (
     SearchResults,
     SkippedEntry,
     Source,
+    operations,
     quoted,
 )
 from klaw_facts.fold import State
@@ -192,6 +193,7 @@ def _of_documents(filters: Filters, shown: Sequence[Condition]) -> Filters:
     return evolve(filters, chat_id=None, metadata=(*shown, *filters.metadata, *chat))
 
 
+@operations
 @define(eq=False)
 class FactIndex:
     """Searches the facts that are true at a moment. The filter is applied inside the retrievers."""

@@ -11,13 +11,14 @@ from typing import Any
 
 from attrs import define, field
 
-from klaw_core import ThreadLock, locked, own_directory
+from klaw_core import ThreadLock, locked, operations, own_directory
 from klaw_facts.fold import State, fold
 from klaw_facts.secret_gate import SecretGate
 from klaw_facts.values import make_id
 from klaw_journals import BrokenRecord, RecordJournal, Replay
 
 
+@operations
 @define(eq=False)
 class FactsJournal:
     """Operations on facts. Safe for several threads and processes.

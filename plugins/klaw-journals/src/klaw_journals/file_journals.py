@@ -12,7 +12,7 @@ from typing import Any
 
 from attrs import frozen
 
-from klaw_core import StoreError
+from klaw_core import StoreError, operations
 from klaw_core.files.atomic import locked, open_regular, read_regular, require_own_link, write_atomically
 from klaw_core.values.runs import SkippedEntry
 from klaw_journals.contents import JournalName, LogRecord, is_journal_name
@@ -25,6 +25,7 @@ from klaw_journals.traces import Traces
 _SUFFIX = ".jsonl"
 
 
+@operations
 @frozen
 class FileJournals:
     """The journals in a data directory; implements ``Journals``."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
-from klaw_core import NotFoundError, RecordError, WorkspaceError
+from klaw_core import NotFoundError, RecordError, WorkspaceError, operations
 from klaw_journals import FileJournals
 from klaw_notes.patterns import forms
 from klaw_notes.workspace_options import can_name
@@ -48,6 +48,7 @@ class SharedWorkspace:
     is_here: bool
 
 
+@operations
 @frozen
 class Sharing:
     """The shared workspaces of a data directory."""

@@ -24,6 +24,7 @@ from klaw_core import (
     StoreError,
     WorkspaceError,
     locked,
+    operations,
     quoted,
     read_regular,
     write_atomically,
@@ -102,6 +103,7 @@ class _Changes:
         )
 
 
+@operations
 @frozen
 class Workspaces:
     """The workspaces in the list. Every change is written at once; concurrent changes of several processes are safe.

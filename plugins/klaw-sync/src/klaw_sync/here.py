@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from attrs import define, field, frozen
 
-from klaw_core import Hold, KlawError, own_directory
+from klaw_core import Hold, KlawError, operations, own_directory
 from klaw_journals import Traces
 from klaw_journals.traces import digest
 from klaw_sync.desks import Body, desks
@@ -73,6 +73,7 @@ class SyncReport:
             self.problems += (told,)
 
 
+@operations
 @define(eq=False)
 class Here:
     """One data directory. ``kinds``: its journals that others get; ``plain`` writes segments without encryption.

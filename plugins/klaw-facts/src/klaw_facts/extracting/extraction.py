@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field, frozen
 
-from klaw_core import LanguageModel, LanguageModelError, estimate_tokens
+from klaw_core import LanguageModel, LanguageModelError, estimate_tokens, operations
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.extracting import rule_extractor
 from klaw_facts.extracting.begins import begin_of_part, is_said, told_by
@@ -68,6 +68,7 @@ class ExtractionReport:
     found: tuple[Fact, ...] = ()
 
 
+@operations
 @define(eq=False)
 class Extraction:
     """Reads chats after their watermarks. ``suppress_key`` is the key for hashes of forgotten facts.
