@@ -273,7 +273,7 @@ LOCKED = b"\xd0\xcf\x11\xe0" + bytes(600) + "EncryptedPackage".encode("utf-16-le
     [
         ("pdf", b"no PDF", "is not a valid PDF"),
         ("pdf", pdf([["secret"]], encrypted=True), "is encrypted: save a copy without its password"),
-        ("pdf", pdf([[], []]), "has no text: its 2 pages are images"),
+        ("pdf", pdf([[], []]), "has no text: its 2 pages are blank or images"),
         ("docx", b"PK\x03\x04 torn", "is not a valid Word document"),
         ("docx", archive({"a.txt": "x"}), "is not a valid Word document"),
         ("docx", docx(""), "has no text"),

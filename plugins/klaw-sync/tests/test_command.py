@@ -227,9 +227,10 @@ class TestErrors:
         assert "another memory" in said
         assert not (tmp_path / "three" / "sync" / "key").exists()
 
-    def test_a_code_with_a_typing_error(self, klaw, folder):
+    @pytest.mark.parametrize("place", [-3, -1])
+    def test_a_code_with_a_typing_error(self, klaw, folder, place):
         code = klaw("one", "sync", "init", folder).split()[-1]
-        wrong = code[:-3] + ("b" if code[-3] == "a" else "a") + code[-2:]
+        wrong = code[:place] + ("b" if code[place] == "a" else "a") + code[place % len(code) + 1 :]
         said = klaw("two", "sync", "join", folder, code=wrong, status=1)
         assert "not a join code" in said
         assert wrong not in said

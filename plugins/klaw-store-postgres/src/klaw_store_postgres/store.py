@@ -338,7 +338,7 @@ class PostgresStore(JournalingStore, RepairableStore):
             if self._replica is not None:
                 findings.extend(self._replica.check(session))
             if leftovers := self._leftovers(session):
-                what = f"an interrupted `klaw reindex` left rows of {len(leftovers)} generations"
+                what = f"an interrupted `klaw reindex` left rows (generations: {len(leftovers)})"
                 findings.append(Finding("leftovers", "warning", what, self._location, "klaw doctor --fix"))
             removed = session.value(_NOT_VACUUMED, (self._options.schema,))
             if removed >= _MIN_REMOVED_ROWS:

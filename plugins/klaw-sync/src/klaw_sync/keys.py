@@ -51,9 +51,11 @@ class MemoryKey:
             data = b""
         body, check = data[:-_CHECK_BYTES], data[-_CHECK_BYTES:]
         first, *newer = _split(body[_MEMORY_BYTES:]) or [b""]
-        if not first or sha256(body).digest()[:_CHECK_BYTES] != check:
+        found = cls(body[:_MEMORY_BYTES].hex(), first, tuple(newer))
+        # The last letter may have bits that belong to no byte.
+        if not first or sha256(body).digest()[:_CHECK_BYTES] != check or found.code != _PREFIX + text:
             raise RecordError("this is not a join code, or a part of it is missing", hint="klaw sync code")
-        return cls(body[:_MEMORY_BYTES].hex(), first, tuple(newer))
+        return found
 
     def renewed(self) -> Self:
         """Return these keys and a new one, with which segments are written from now on. Raise RecordError."""

@@ -27,10 +27,8 @@ def parse(data: bytes, _name: str) -> Conversion:
         raise ConversionError(f"has more than {_MAX_PAGES:,} pages ({count:,})")
     pages = [_page(pdfium, document, index) for index in range(count)]
     if not any(page.strip() for page in pages):
-        what = "page is an image" if count == 1 else "pages are images"
-        raise ConversionError(
-            f"has no text: its {f'{count:,} ' if count != 1 else ''}{what}; run OCR first, for example with ocrmypdf"
-        )
+        what = "page is blank or an image" if count == 1 else f"{count:,} pages are blank or images"
+        raise ConversionError(f"has no text: its {what}; if it was scanned, run OCR first, for example with ocrmypdf")
     properties = document.get_metadata_dict()
     title = properties.get("Title", "")
     # Printer drivers write the name of a file as the title.
