@@ -115,7 +115,7 @@ class TestAliases:
             {"query": "harbour", "topK": "1"},
             {"query": "harbour", "max_results": 1.0},
             {"query": "harbour", "maxResults": " 1 "},
-            {"query": ["harbour"], "limit": 1, "source": None},
+            {"query": "harbour", "limit": [1], "source": None},
             '{"query": "harbour", "limit": 1}',
         ],
     )
@@ -128,6 +128,12 @@ class TestAliases:
     @pytest.mark.parametrize("name", ["memory.search", "memory-search", "memorySearch"])
     def test_aliases_of_tool_names_are_accepted(self, memory, name):
         assert call(memory, name, {"query": "harbour"})["results"]
+
+    def test_a_list_is_no_text(self, memory):
+        for tool in all_tools(memory, ["memory_forget"]).values():
+            for name in (name for name, rules in tool.properties.items() if rules.get("type") == "string"):
+                answer = run_tool({tool.name: tool}, tool.name, {name: ["a"]})
+                assert f"{name} must be a string, not ['a']" in answer["error"]
 
     def test_every_alias_maps_to_an_argument_and_hides_none(self, memory):
         known = all_tools(memory, ["memory_forget"])

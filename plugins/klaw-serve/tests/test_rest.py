@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from klaw_core import Memory, PluginNotFoundError, load_config, to_json
+from klaw_core import Memory, PluginNotFoundError, RetryableStoreError, StoreLockedError, load_config, to_json
 from klaw_journals import NewDocument
 from klaw_serve.answers import json_body
 from klaw_serve.events import EventHub
@@ -335,3 +335,29 @@ def test_a_fact_that_is_found_has_its_relevance(home):
     assert (found["text"], found["is_weak"]) == ("Ida keeps the lantern in the boathouse", False)
     assert 0 < found["relevance"] <= 1
     assert [fact for fact in strangers if not fact["is_weak"]] == []
+
+
+STRINGS = [
+    (operation, name)
+    for operation in OPERATIONS.values()
+    for name, rules in operation.properties.items()
+    if rules.get("type") == "string"
+]
+
+
+@pytest.mark.parametrize(("operation", "name"), STRINGS, ids=lambda item: getattr(item, "name", item))
+def test_a_list_is_no_text(operation, name):
+    with pytest.raises(OperationError) as caught:
+        operation.call(None, {name: ["a"]})
+    assert caught.value.status == 400
+    assert f"{name} must be a string, not ['a']" in caught.value.message
+
+
+@pytest.mark.parametrize("kind", [StoreLockedError, RetryableStoreError])
+def test_what_may_succeed_later_is_a_503(kind):
+    def run(_tenant, _given):
+        raise kind("busy", hint="try again")
+
+    with pytest.raises(OperationError) as caught:
+        Operation("memory.status", "GET", "/api/status", "", run).call(None, {})
+    assert (caught.value.status, caught.value.hint) == (503, "try again")

@@ -16,6 +16,7 @@ from klaw_core import (
     PluginNotFoundError,
     QueryError,
     RecordError,
+    RetryableStoreError,
     StoreFullError,
     StoreLockedError,
     Tool,
@@ -34,6 +35,7 @@ _STATUSES: tuple[tuple[type[KlawError], int], ...] = (
     (RecordError, 400),
     (WorkspaceError, 409),
     (StoreLockedError, 503),
+    (RetryableStoreError, 503),
     (StoreFullError, 507),
     (PluginNotFoundError, 501),  # of a feature that the server does not have; the hint says what to install
 )

@@ -28,8 +28,8 @@ def adapted(arguments: object, tool: Tool) -> Any:
     """Convert arguments to the names and types of the tool's schema if their meaning is clear.
 
     Models use the argument names of other tools (``aliases``, ``camelCase``), write numbers as strings, put a single
-    value into a list or pass it instead of one, pass null for an argument that they omit, and send an array or the
-    whole object as a JSON string. Unclear arguments are not changed, so that the check reports them.
+    number into a list or pass a value instead of one, pass null for an argument that they omit, and send an array or
+    the whole object as a JSON string. Unclear arguments, such as a list of texts, are left for the check to report.
     """
     if isinstance(arguments, str):
         with suppress(ValueError, RecursionError):
@@ -59,7 +59,7 @@ def _own_name(name: str, tool: Tool) -> str | None:
 
 def _as_type(value: Any, wanted: object) -> Any:
     """Convert a value to the type of a schema; return it unchanged if that would be a guess."""
-    if isinstance(value, list) and len(value) == 1 and wanted not in ("array", None):
+    if isinstance(value, list) and len(value) == 1 and wanted in _PARSERS:
         value = value[0]
     if isinstance(value, str) and wanted == "array":
         return _several(value)
