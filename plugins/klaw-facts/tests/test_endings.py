@@ -41,6 +41,8 @@ WAYS = [
     ("I work at Siemens.", "I quit my job at Siemens in March."),
     ("I work at Siemens.", "Siemens laid me off yesterday."),
     ("I work at Siemens.", "I was fired by Siemens."),
+    ("I work at Siemens.", "I'm leaving Siemens tomorrow."),
+    ("I work at Siemens.", "I'm out of work."),
     ("I work at Siemens.", "I lost my job."),
     ("I work at Siemens.", "I'm unemployed at the moment."),
     ("I'm a nurse.", "I'm retired now."),
@@ -78,6 +80,13 @@ STILL_SO = [
     ("I work at Bosch.", "I wish I was retired."),
     ("My name is Anna.", "My name is not Anna Berg."),
     ("My wife is Laura.", "My sister got divorced."),
+    ("I work at Bosch.", "I'm not working at Bosch next week."),
+    ("I work at Bosch.", "I don't work at Bosch tomorrow."),
+    ("I work at Bosch.", "I don't just work at Bosch."),
+    ("I work at Bosch.", "I don't work remotely at Bosch."),
+    ("I work at Bosch.", "I'm out of work today."),
+    ("I live in Rome.", "I haven't just moved to Rome."),
+    ("I live in Rome.", "I'm not living in Rome next week."),
     ("我住在北京。", "他不住在北京了。"),
 ]
 

@@ -29,7 +29,11 @@ _DENIALS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         r"\g<who> started working at",
         ("left", "quit", "lost my job", " from", "fired", "laid off", "let go", "redundant"),
     ),
-    (rf"{_I}(?:['’]m| am|['’]ll| will)? (?:leaving|leave|quitting)\b", r"\g<who> will work at", ("leav", "quitting")),
+    (
+        rf"{_I}(?:['’]m| am|['’]ll| will)? (?:leaving|leave|quitting)\b",
+        r"\g<who> will start working at",
+        ("leav", "quitting"),
+    ),
     (
         r"(?P<of>[\w&.' -]+) (?:fired me|laid me off|let me go)",
         r"I started working at \g<of>",
@@ -65,7 +69,7 @@ _WITHOUT: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] =
     ),
     (
         (
-            rf"{_AM} (?:unemployed|jobless|out of work)",
+            rf"{_AM} (?:unemployed|jobless|out of work(?! (?:today|tomorrow|now)\b))",
             rf"{_HAVE} (?:lost|quit|left) my job",
             rf"{_HAVE} (?:was|got|been) (?:fired|laid off|made redundant)",
             "меня уволили",

@@ -71,6 +71,14 @@ _PRODUCT = (
 )
 _VERSION = r"(?:version )?v?(?P<value>\d+(?:\.\d+)*)"
 _DOTTED = r"(?:version )?v?(?P<value>\d+(?:\.\d+)+)"
+# A meal, a price and an exercise have such numbers, too: one point is enough for a program that is known.
+_FULL_VERSION = r"(?:version |v)?(?P<value>(?:(?<=v)|(?<=version ))\d+(?:\.\d+)+|(?!\d{1,2}\.\d{1,2}\.(?:19|20)\d\d\b)\d+(?:\.\d+){2,})"
+_SOFTWARE = (
+    r"(?P<topic>python|ruby|rails|node(?:\.?js)?|npm|deno|bun|typescript|javascript|java|kotlin|scala|php|perl|golang|go|rust|swift|dart|flutter"
+    r"|django|flask|fastapi|react|vue|angular|svelte|next(?:\.?js)?|laravel|symfony|spring(?: boot)?|postgres(?:ql)?|mysql|mariadb|sqlite|redis"
+    r"|mongodb|elasticsearch|kafka|kubernetes|docker|terraform|ansible|jenkins|gitlab|git|nginx|apache|airflow|spark|pytorch|tensorflow|numpy"
+    r"|pandas|ubuntu|debian|fedora|linux|windows|macos|ios|android|wordpress|tailwind|bootstrap|webpack|vite|elixir|erlang|haskell|julia|unity|godot|blender|klaw)"
+)
 _OTHERS = r"(?:,? (?:and )?[A-Z][\w.+#-]{1,25} v?\d+(?:\.\d+)+)*(?: for (?:my|our|the) (?:\w+ )?(?:app|project|website|site|layout|styling|server))?"
 _TOPIC = (
     r"(?P<topic>(?!(?:is|was|are|not|no|never|if)\b)[\w/-]{2,}(?: (?!(?:is|was|are|not|no|never|if)\b)[\w/-]+){0,3})"
@@ -96,7 +104,11 @@ _I_HAVE = rf"{plain.I_AND}(?:['’]ve| have)?(?: just| recently| finally)?"
 _I_HAVE_BEEN = rf"{plain.I_AND}(?:['’]ve| have)(?: now)? (?:been )?"
 _LONG = rf" (?:(?P<time>{plain.SINCE})|{plain.LASTING})"
 _MATE = r"(?:wife|husband|partner|spouse|girlfriend|boyfriend|fianc[ée]e?)"
+# Who is there may study, or be ill.
+_NO_SCHOOL = r"(?!.*\b(?:universit|college|school|academy|institute|hospital|clinic)\w*)"
 _ADVERB = r"(?: now| currently| still| already| just| finally)?"
+# "Это Маша" after a greeting is the speaker, and else somebody in a picture.
+_RU_HELLO = "(?:" + "|".join(f"(?<={word}[,!] )" for word in ("привет", "здравствуйте", "день", "вечер", "утро")) + ")"
 _ZH_I = "我们?"
 
 # (slot, kind, form, words): what has the form has one of the words. Kinds: "state", which is true now, perhaps since a time; "event", which happened at a time; "plan",
@@ -127,7 +139,7 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         rf"(?:меня зовут|мо[её] имя(?: ?[—–-])?) {_VALUE.format(_RU_NAME)}(?:,? (?:и )?я из {_RU_CAPITALS})?",
         ("зовут", "имя"),
     ),
-    ("name", "timeless", rf"(?:я(?: ?[—–-])?|это) {_VALUE.format(f'(?-i:{names.RUSSIAN})')}", ("я", "это")),
+    ("name", "timeless", rf"(?:я(?: ?[—–-])?|{_RU_HELLO}это) {_VALUE.format(f'(?-i:{names.RUSSIAN})')}", ("я", "это")),
     ("name", "timeless", rf"我(?:的名字)?(?:叫|是|是叫){_VALUE.format(names.CHINESE)}", ("我",)),
     (
         "home",
@@ -178,7 +190,7 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "employer",
         "timeless",
-        rf"{_I_HAVE_BEEN}(?:(?:work(?:ing|ed)|employed) )?(?:at|for|by|with) (?:the )?{_ORGANISATION}{_LONG}",
+        rf"{_I_HAVE_BEEN}(?:(?:work(?:ing|ed)|employed) (?:at|for|by|with)|at{_NO_SCHOOL}) (?:the )?{_ORGANISATION}{_LONG}",
         ("at ", "for ", "by ", "with "),
     ),
     (
@@ -190,7 +202,7 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "employer",
         "event",
-        rf"{_I_HAVE} (?:started (?:working )?(?:at|for)|(?:got|landed|found|started) (?:a|my)(?: new)? job (?:at|with)) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?",
+        rf"{_I_HAVE} (?:started (?:working (?:at|for)|at{_NO_SCHOOL})|(?:got|landed|found|started) (?:a|my)(?: new)? job (?:at|with)) (?:the )?{_ORGANISATION}(?: as an? {plain.A_TITLE})?",
         ("started", "job"),
     ),
     ("employer", "event", rf"{_I_HAVE} joined {_ORGANISATION} as an? {plain.A_TITLE}", ("joined",)),
@@ -219,13 +231,13 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "job_title",
         "timeless",
-        rf"{_I_HAVE_BEEN}(?:(?:work(?:ing|ed) )?as )?(?:an? |the )?{_VALUE.format(plain.A_TITLE)}(?: (?:at|for) {_CAPITALS})?{_LONG}",
+        rf"{_I_HAVE_BEEN}(?:(?:work(?:ing|ed) )?as )?(?:an? |the )?{_VALUE.format(plain.A_POSITION)}(?: (?:at|for) {_CAPITALS})?{_LONG}",
         ("ve",),
     ),
     (
         "job_title",
         "event",
-        rf"{_I_HAVE} (?:became|become) (?:an? |the )?{_VALUE.format(plain.A_TITLE)}",
+        rf"{_I_HAVE} (?:became|become) (?:an? |the )?{_VALUE.format(plain.A_POSITION)}",
         ("beca", "beco"),
     ),
     (
@@ -311,7 +323,7 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "timezone",
         "timeless",
-        rf"i(?:['’]m| am) (?:in|on) (?!(?:ART|[ECMP]T)\b){_VALUE.format(_ZONE)}(?: now)?",
+        rf"i(?:['’]m| am) (?:in|on) (?!(?:ART|WEST|[ECMP]T)\b){_VALUE.format(_ZONE)}(?: now)?",
         ("i'm", "i’m", "i am"),
     ),
     (
@@ -399,8 +411,30 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "version:",
         "event",
-        rf"{_I_HAVE}(?: now)? (?:upgraded|updated|migrated|moved|switched)(?: our| the| my)? (?P<topic>(?!to\b)[A-Z]?[\w.-]{{1,25}})(?: from v?[\d.]+)? to {_DOTTED}",
-        ("upgraded", "updated", "migrated", "moved", "switched"),
+        rf"{_I_HAVE}(?: now)? (?:upgraded|migrated)(?: our| the| my)? (?P<topic>(?!to\b)[A-Z]?[\w.-]{{1,25}})(?: from v?[\d.]+)? to {_DOTTED}",
+        ("upgraded", "migrated"),
+    ),
+    *(
+        ("version:", kind, form.format(product=product, version=version), words)
+        for product, version in ((_SOFTWARE, _DOTTED), (_PRODUCT, _FULL_VERSION))
+        for kind, form, words in (
+            (
+                "event",
+                rf"{_I_HAVE}(?: now)? (?:updated|moved|switched)(?: our| the| my)? {{product}}(?: from v?[0-9.]+)? to {{version}}",
+                ("updated", "moved", "switched"),
+            ),
+            (
+                "event",
+                rf"{_I_HAVE}(?: now)? (?:moved|migrated|switched) to {{product}} {{version}}",
+                ("moved", "migrated", "switched"),
+            ),
+            ("state", "(?:(?:the|our|my) )?{product} is(?: now)? (?:on|at) {version}", (" on ", " at ")),
+            (
+                "state",
+                "(?:i|we)(?:['’]m| am|['’]re| are|['’]ve been| have been)?(?: currently| now)? (?:running|run|on) {product} {version}",
+                ("run", "on "),
+            ),
+        )
     ),
     (
         "version:",
@@ -408,13 +442,6 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
         rf"{_I_HAVE}(?: now)? (?:upgraded|updated|downgraded|rolled back) to {_PRODUCT} {_VERSION}",
         ("graded", "updated", "rolled"),
     ),
-    (
-        "version:",
-        "event",
-        rf"{_I_HAVE}(?: now)? (?:moved|migrated|switched) to {_PRODUCT} {_DOTTED}",
-        ("moved", "migrated", "switched"),
-    ),
-    ("version:", "state", rf"(?:(?:the|our|my) )?{_PRODUCT} is(?: now)? (?:on|at) {_DOTTED}", (" on ", " at ")),
     (
         "version:",
         "event",
@@ -436,8 +463,8 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "version:",
         "state",
-        rf"(?:(?:i|we)(?:['’]m| am|['’]re| are|['’]ve been| have been)?(?: currently| now)? (?:using|use|running|run|on)|(?:our|my|the) \w+ (?:now )?(?:uses|runs)) {_PRODUCT} {_DOTTED}{_OTHERS}",
-        ("us", "run", "on "),
+        rf"(?:(?:i|we)(?:['’]m| am|['’]re| are|['’]ve been| have been)?(?: currently| now)? (?:using|use)|(?:our|my|the) \w+ (?:now )?(?:uses|runs)) {_PRODUCT} {_DOTTED}{_OTHERS}",
+        ("us", "run"),
     ),
     (
         "port:",
@@ -448,13 +475,13 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "home",
         "plan",
-        rf"{plain.I_AND}(?:['’]m| am|['’]re| are|['’]ll| will)?(?: be)? (?:moving|relocating|move|relocate|live|living) (?:in|to) (?:the )?{_PLACE}",
-        ("mov", "relocat", "liv"),
+        rf"{plain.I_AND}(?:['’]m| am|['’]re| are|['’]ll| will)?(?: be)? (?:moving|relocating|move|relocate) to (?:the )?{_PLACE}",
+        ("mov", "relocat"),
     ),
     (
         "employer",
         "plan",
-        rf"i(?:['’]m| am|['’]ll| will)?(?: be)? (?:start working|starting work|working|work) (?:at|for) {_ORGANISATION}",
+        rf"i(?:['’]m| am|['’]ll| will)?(?: be)? (?:start working|starting work) (?:at|for) {_ORGANISATION}",
         ("work",),
     ),
     (
@@ -466,12 +493,12 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "home",
         "plan",
-        rf"{plain.RU_I} (?:переезжаю|переезжаем|перееду|переедем|буду жить|будем жить) в {_RU_PLACE}",
-        ("переезжа", "перееде", "перееду", "жить"),
+        rf"{plain.RU_I} (?:переезжаю|переезжаем|перееду|переедем) в {_RU_PLACE}",
+        ("переезжа", "перееде", "перееду"),
     ),
-    ("employer", "plan", rf"я (?:выхожу на работу|буду работать) в {_RU_ORGANISATION}", ("работ",)),
-    ("home", "zh-plan", rf"{_ZH_I}{{}}(?:将|要|会|将要)(?:搬到|搬去|住在){_ZH_PLACE}", ("搬", "住在")),
-    ("employer", "zh-plan", rf"我{{}}(?:将|要|会|将要)(?:加入|去){_ZH_ORGANISATION}(?:工作|上班)", ("加入", "去")),
+    ("employer", "plan", rf"я выхожу на работу в {_RU_ORGANISATION}", ("работ",)),
+    ("home", "zh-plan", rf"{_ZH_I}{{}}(?:将|要|会|将要)(?:搬到|搬去){_ZH_PLACE}", ("搬",)),
+    ("employer", "zh-plan", rf"我{{}}(?:将|要|会|将要)加入{_ZH_ORGANISATION}(?:工作|上班)", ("加入",)),
 )
 # What is said of a time before the statement, and after it.
 TIMES = {

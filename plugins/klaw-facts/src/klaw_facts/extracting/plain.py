@@ -88,8 +88,18 @@ _FIELD = (
 )
 #: What somebody works as.
 A_PROFESSION = rf"(?:{_FIELD} ){{0,2}}{_PROFESSION}"
+_NO_CLUB = r"(?!(?:[\w&-]+ ){0,2}(?:club|team|band|choir|society|association|league|parish|class|family|house)\b)"
+_AREA = (
+    rf"(?:{_FIELD}|team|project|products?|marketing|sales|account|office|hr|human resources|operations|engineering|it|qa|test|store|shop|regional"
+    r"|national|deputy|vice|general|executive|managing|creative|art|technical|scrum|community|content|communications|finance|legal|policy"
+    r"|program(?:me)?|quality|customer (?:service|success)|principal|chief|head)"
+)
 #: A short title.
-A_TITLE = rf"(?:(?!(?:no|not|never|former|ex|aspiring|fake)\b)[\w/&-]+ ){{0,3}}{TITLE}(?: of (?:[\w&-]+ ?){{1,3}})?"
+A_TITLE = (
+    rf"(?:(?!(?:no|not|never|former|ex|aspiring|fake)\b)[\w/&-]+ ){{0,3}}{TITLE}(?: of {_NO_CLUB}(?:[\w&-]+ ?){{1,3}})?"
+)
+#: What somebody has become, which may be "a better driver", too.
+A_POSITION = rf"(?:{A_PROFESSION}|(?:{_AREA} ){{0,2}}(?!(?:student|driver|cook)\b){TITLE}(?: of {_NO_CLUB}(?:[\w&-]+ ?){{1,3}})?)"
 RU_PROFESSION = r"(?:врач|учитель(?:ница)?|инженер|программист|разработчик|дизайнер|юрист|медсестра|бухгалтер)"
 #: The same after "работаю".
 RU_AS_PROFESSION = (

@@ -51,6 +51,9 @@ _SPELLINGS = (
     (lazy_pattern(r"\b(wife|husband|partner|girlfriend|boyfriend)s (?=name)", re.IGNORECASE), r"\1's "),
 )
 _NOTHING = lazy_pattern(r"[ ,.»«]*(?:right now|now|currently|at the moment|these days|工作|上班)?了?", re.IGNORECASE)
+_PARTLY = lazy_pattern(
+    r"\b(?:just|recently|finally|already|still|remotely|full[- ]time|part[- ]time|back|permanently)\b", re.IGNORECASE
+)
 _COMMON_NAME = lazy_pattern(f"{names.ENGLISH}|{names.RUSSIAN}")
 _IN_PROGRAM = lazy_pattern(r"[а-яё一-鿿]|\bwork(?:ing)?(?: remotely)? in ", re.IGNORECASE)
 # Names and addresses that stand for anybody's.
@@ -59,6 +62,10 @@ _PLACEHOLDER = lazy_pattern(
     re.IGNORECASE,
 )
 _FEW_DIGITS = 2
+_A_PHONE = lazy_pattern("phone|mobile|cell|телефон|手机|电话", re.IGNORECASE)
+_DAY_OR_HOURS = lazy_pattern(
+    r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[- ]\d{1,2}[- ]\d{4}|\d{1,2} ?\d\d[ -]+\d{1,2} ?\d\d|\d{1,3}(?: 000)+"
+)
 _IN_ORDER = "0123456789012345678909876543210"
 _PROGRAM = lazy_pattern(r"^(?: {4}|\t)", re.MULTILINE)
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
@@ -233,9 +240,9 @@ def _is_sure(stated: Stated | None) -> bool:
 
 
 def _is_bare(stated: Stated) -> bool:
-    """Return whether a statement has nothing after its value except a time: "not at Acme full-time" denies no employer."""
-    rest = stated.said.rpartition(stated.value)[2].replace(stated.time, "", 1)
-    return _NOTHING.fullmatch(rest) is not None
+    """Return whether a statement has nothing but its value and a time: "not at Acme full-time" denies no employer."""
+    before, _, rest = stated.said.rpartition(stated.value)
+    return not _PARTLY.search(before) and _NOTHING.fullmatch(rest.replace(stated.time, "", 1)) is not None
 
 
 def _words_of(value: str) -> list[str]:
@@ -295,7 +302,9 @@ def _is_plausible(slot: str, value: str, where: str | None, said: str) -> bool:
     if slot in {"name", "partner"}:
         return names.is_name(value) and not _PLACEHOLDER.search(value)
     if slot in {"email", "phone"}:
-        return not _PLACEHOLDER.search(value) and (slot == "email" or not _is_invented(value))
+        return not _PLACEHOLDER.search(value) and (
+            slot == "email" or not (_is_invented(value) or _is_time(value, said))
+        )
     if slot in {"birthday", "deadline:"}:
         return resolve(value, _ANY_DAY) is not None
     return slot != "employer" or (_is_employer(value, said) and (where is None or is_place(where)))
@@ -305,6 +314,11 @@ def _is_invented(phone: str) -> bool:
     """Return whether a phone number is one of those that stand for any: of two digits, or of all of them in order."""
     digits = "".join(filter(str.isdigit, phone))
     return len(set(digits)) <= _FEW_DIGITS or digits in _IN_ORDER
+
+
+def _is_time(phone: str, said: str) -> bool:
+    """Return whether digits may be a day or hours: "call me at 10 30 - 11 30"; a sentence about a phone has a number."""
+    return _A_PHONE.search(said) is None and _DAY_OR_HOURS.fullmatch(phone) is not None
 
 
 def _is_employer(value: str, said: str) -> bool:
