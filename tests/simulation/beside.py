@@ -226,6 +226,8 @@ class Beside:
                 model.unsure.pop(word, None)
             case "target", name, word:
                 model.target(name, word)
+            case "settled", notes:
+                model.settled(notes)
             case "forgotten", name:
                 model.gone[name] = model.unsure.pop(name)
             case "refused", text:

@@ -207,15 +207,18 @@ def converse(data: Path, word: str, dice: Random, say: Callable[..., None]) -> N
 
 
 def settle(home: Home, model: Model, at: float, say: Callable[..., None], together: Together) -> None:
-    """Wait until everything that has changed is found, or the power is cut; say what never is."""
+    """Wait until everything that has changed is found, or the power is cut; say what never is, or that all is."""
     go_on_from(at)
     together.record(home.data)
     with home.open() as memory:
         judge = Judge(home, model, at)
         left: list[str] = []
+        notes: dict[str, str] = {}
 
         def is_settled() -> bool:
-            there = {f"notes/{path.name}" for path in home.notes.glob("*.md")}
+            notes.clear()
+            notes.update({f"notes/{path.name}": path.read_text("utf-8").split()[2] for path in home.notes.glob("*.md")})
+            there = notes.keys()
             known = {each.path for each in memory.documents(limit=10_000) if each.path.startswith("notes/")}
             left[:] = [*judge._indexed(memory, "watched"), *(["a note that is gone is found"] if known - there else [])]
             return not left or together.is_cut
@@ -223,6 +226,8 @@ def settle(home: Home, model: Model, at: float, say: Callable[..., None], togeth
         if not _until(is_settled, _SETTLING_SECONDS):
             for problem in left:
                 say("problem", f"watch: after {PATIENCE} s: {problem}")
+        elif not together.is_cut:  # what was found before a power cut is found after it
+            say("settled", notes)
 
 
 def alone(data: Path) -> Iterator[str]:

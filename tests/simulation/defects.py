@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -16,7 +17,7 @@ from attrs import evolve
 
 from klaw_conversations.archive import Conversations
 from klaw_conversations.row_sync import RowSync
-from klaw_core import StoreError, holds
+from klaw_core import StoreError, StoreLockedError, holds
 from klaw_core.config import agents
 from klaw_core.embedding.query_vectors import QueryVectors
 from klaw_core.files import atomic
@@ -41,6 +42,7 @@ from klaw_store_sqlitevec.connections import Connections
 from klaw_store_sqlitevec.conversations import SqliteMessages
 from klaw_tools import frames
 from klaw_watch.loop import Loop
+from klaw_watch.watcher import Watcher
 
 #: By name.
 MORE: dict[str, Callable[[], None]] = {}
@@ -98,6 +100,38 @@ def served_before_it_is_done() -> None:
         serve(memory, *arguments, **named)
 
     run.serve = serve_lazily
+
+
+@_defect
+def watched_before_it_is_flushed() -> None:
+    """The watcher alone leaves its commits to the system to write, so that a power cut takes what was found."""
+    begin, prepared = Watcher._begin, Connections._open
+
+    def relaxed(self: Connections) -> apsw.Connection:
+        connection = prepared(self)
+        connection.pragma("synchronous", "normal")
+        return connection
+
+    def begin_relaxed(self: Watcher) -> None:
+        Connections._open = relaxed  # type: ignore[method-assign]
+        begin(self)
+
+    Watcher._begin = begin_relaxed  # type: ignore[method-assign]
+
+
+@_defect
+def server_believes_a_killed_one() -> None:
+    """A server takes the address that a killed one has left for that of one that runs, and does not start."""
+    lock = run.only_server
+
+    @contextmanager
+    def only_server(data_dir: Path) -> Iterator[None]:
+        if running.read_rendezvous(data_dir) is not None:
+            raise StoreLockedError(f"a server for {data_dir} is running", hint="stop it first")
+        with lock(data_dir):
+            yield
+
+    run.only_server = only_server
 
 
 @_defect
@@ -240,29 +274,44 @@ def acknowledged_without_commit() -> None:
     PostgresConnections._commit = unseen  # type: ignore[method-assign]
 
 
-#: Those that only a life in PostgreSQL shows, each with what it is.
-OF_TWINS = {
-    put_in.__name__.replace("_", "-"): (put_in.__doc__ or "", put_in)
-    for put_in in (minutes_in_postgresql, acknowledged_without_commit)
-}
+#: Those that only a life in PostgreSQL shows.
+OF_TWINS = "minutes-in-postgresql", "acknowledged-without-commit"
+#: More, which few days show, if there are faults, threads, and who stays beside others.
+PROVED = (
+    "acknowledge-before-commit",
+    "commits-not-flushed",
+    "forget-without-journal",
+    "forget-without-purge",
+    "journal-not-flushed",
+    "missing-transaction",
+    "swap-in-pieces",
+    "no-lock-between-threads",
+    "served-before-it-is-done",
+    "server-leaves-its-address",
+    "watch-misses-changes",
+    "served-before-it-is-flushed",
+    "watched-before-it-is-flushed",
+    "server-believes-a-killed-one",
+)
 
 #: Defects that Klaw has had, which people had found from outside: each as today's code would have it, or the nearest
 #: one that breaks the same promise. By the name that they had then.
-PAST: dict[str, tuple[str, Callable[[], None]]] = {}
-#: Those of them that do harm only after an interrupt, a crash, a power cut or on a full disk.
-NEED_FAULTS = {"C1", "C2", "N1", "N2", "N3", "N4", "N5", "D16"}
+PAST: dict[str, Callable[[], None]] = {}
+#: Those of them that do harm without an interrupt, a crash, a power cut or a full disk.
+NO_FAULTS: set[str] = set()
 
 
-def _past(name: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
+def _past(name: str, *, needs_faults: bool = False) -> Callable[[Callable[[], None]], Callable[[], None]]:
     def note(function: Callable[[], None]) -> Callable[[], None]:
-        PAST[name] = (function.__doc__ or "", function)
+        PAST[name] = function
+        NO_FAULTS.update([] if needs_faults else [name])
         return function
 
     return note
 
 
-PAST["C1"] = ("An interrupt leaves the transaction open.", transaction_open_after_an_interrupt)
-PAST["N1"] = ("An interrupt leaves the lock of a file held.", lock_held_after_an_interrupt)
+_past("C1", needs_faults=True)(transaction_open_after_an_interrupt)
+_past("N1", needs_faults=True)(lock_held_after_an_interrupt)
 
 
 def _everywhere(name: str, real: object, other: object) -> None:
@@ -272,7 +321,7 @@ def _everywhere(name: str, real: object, other: object) -> None:
             setattr(module, name, other)
 
 
-@_past("C2")
+@_past("C2", needs_faults=True)
 def answer_of_a_question_that_was_interrupted() -> None:
     """The thread that embeds questions ends with a KeyError after an interrupt."""
 
@@ -289,7 +338,7 @@ def answer_of_a_question_that_was_interrupted() -> None:
     QueryVectors.__init__ = with_strict
 
 
-@_past("N2")
+@_past("N2", needs_faults=True)
 def old_snapshot_in_the_pool() -> None:
     """A connection returns to the pool with a cursor of a kept exception, and so with an old snapshot."""
 
@@ -313,7 +362,7 @@ def old_snapshot_in_the_pool() -> None:
     Connections.reader = reader
 
 
-@_past("N3")
+@_past("N3", needs_faults=True)
 def thread_lock_held_after_an_interrupt() -> None:
     """An interrupt leaves a lock of this process held, for which all other threads wait."""
     leave = holds._LockHold.__exit__
@@ -327,13 +376,13 @@ def thread_lock_held_after_an_interrupt() -> None:
     holds._LockHold.__exit__ = leave_unless_interrupted
 
 
-@_past("N4")
+@_past("N4", needs_faults=True)
 def holds_of_generators_after_an_interrupt() -> None:
     """What an interrupt has prevented from ending is held as long as somebody keeps the exception."""
     holds._end_all = lambda _left: None
 
 
-@_past("N5")
+@_past("N5", needs_faults=True)
 def deletions_not_flushed() -> None:
     """A rebuild's file is deleted and not flushed, so that a power cut brings forgotten text back."""
     store.sync_directory = lambda _directory: None
@@ -435,7 +484,7 @@ def edits_by_hand_are_not_seen() -> None:
     RowSync._sync_chat = lambda self, chat, files, **given: sync(self, chat, files, **{**given, "verified": False})
 
 
-@_past("D16")
+@_past("D16", needs_faults=True)
 def full_disk_masked() -> None:
     """A full disk is reported as another error, whose hint does not help."""
     errors._full = lambda location: StoreError(f"{location}: FullError", hint="klaw doctor")

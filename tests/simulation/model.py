@@ -98,6 +98,13 @@ class Model:
         if name in self.far:
             self.saved[name] = self.far.pop(name)
 
+    def settled(self, notes: Mapping[str, str]) -> None:
+        """Learn that somebody has found these notes, and all that was said: nothing but a change may undo that."""
+        self.notes = dict(notes)
+        self.seen = sorted(self.said.values())
+        for name in notes:
+            self.unsure.pop(name, None)
+
     def words(self) -> list[str]:
         """Return the words that a search may look for."""
         return sorted({*self.saved.values(), *self.said.values(), *self.facts.values()})

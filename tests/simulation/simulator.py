@@ -10,8 +10,8 @@ A seed is one life of 60 operations at one commit: its texts, moments, faults an
 kept as a file (``--keep``), which ``--replay`` lives again. ``--bug`` puts a known defect into the product, which must
 be found. ``--store`` says which lives are lived in PostgreSQL, too. The exit status is 1 if anything was found.
 
-``--defects`` puts past defects into the product, and one that only PostgreSQL has, one after the other. It lives until
-each is found, or for ``--seconds`` of CPU. It prints a table; the exit status is 1 if one was not found.
+``--defects`` puts defects into the product, one after the other: past ones, those that only PostgreSQL has, and more.
+It lives until each is found, or for ``--seconds`` of CPU. It prints a table; the exit status is 1 if one was not found.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from attrs import define, evolve, field  # noqa: E402
 from beside import Beside, restore  # noqa: E402
 from bugs import BUGS  # noqa: E402
 from children import Say, forked  # noqa: E402
-from defects import MORE, NEED_FAULTS, OF_TWINS, PAST  # noqa: E402
+from defects import MORE, NO_FAULTS, OF_TWINS, PAST, PROVED  # noqa: E402
 from lives import (  # noqa: E402
     BESIDE_FROM,
     COMPANY,
@@ -78,7 +78,7 @@ _monotonic = time.monotonic  # the real one
 #: What is lived between two processes of the owner.
 BOUNDARIES = (*COMPANY, LEAVE)
 
-_DEFECTS = {**BUGS, **MORE, **{name: put_in for name, (_, put_in) in PAST.items()}}
+_DEFECTS = {**BUGS, **MORE, **PAST}
 
 
 @define
@@ -366,7 +366,13 @@ def main() -> int:
     parser.add_argument("--shrink", type=float, default=0, metavar="SECONDS", help="shorten each failing life")
     parser.add_argument("--bug", choices=sorted(_DEFECTS), help="put a known defect into the product")
     parser.add_argument("--seconds", type=float, default=0, help="of CPU, after which no other day begins")
-    parser.add_argument("--defects", nargs="*", metavar="NAME", help="look for past defects: all by default")
+    parser.add_argument(
+        "--defects",
+        nargs="*",
+        metavar="NAME",
+        choices=sorted(_DEFECTS),
+        help="look for defects: all of the table by default",
+    )
     parser.add_argument("--replay", type=Path, nargs="*", metavar="FILE", help="live kept lives instead")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep shortened lives in this directory")
     options = parser.parse_args()
@@ -387,7 +393,7 @@ def main() -> int:
         try:
             if options.defects is not None:
                 limits = options.seed or 1, options.seconds or _DEFECT_SECONDS
-                return find_defects(stage, options.defects or [*PAST, *OF_TWINS], limits)
+                return find_defects(stage, options.defects or [*PAST, *OF_TWINS, *PROVED], limits)
             first = Random().randrange(10**6) if options.seed is None else options.seed
             print(f"seeds {first} to {first + options.days - 1}", flush=True)
             return night(stage, first, options)
@@ -487,24 +493,24 @@ def find_defects(stage: Stage, names: Sequence[str], limits: tuple[int, float]) 
     ``limits`` are the first seed, and how much CPU may be used for each.
     """
     missed = []
-    known = rehearse(stage) if NEED_FAULTS & {*names} else {}
-    print("| defect | what it was | found | said |\n|---|---|---|---|", flush=True)
+    known = rehearse(stage) if {*names} - NO_FAULTS - {*OF_TWINS} else {}
+    print("| defect | what it was | found | CPU | said |\n|---|---|---|---|---|", flush=True)
     for name in names:
-        what, put_in = {**PAST, **OF_TWINS}[name]
-        met = known if name in NEED_FAULTS else {}  # a day without faults costs less
+        put_in = _DEFECTS[name]
+        what = put_in.__doc__ or ""
+        met = {} if name in NO_FAULTS else known  # a day without faults costs less
         live = partial(_live_twice, stage) if name in OF_TWINS else partial(_live_once, stage, Plans(met))
         if name in OF_TWINS and not stage.server.dsn:  # it runs in this process, and ends with it
             missed.append(name)
-            print(f"| {name} | {what} | no: {stage.server.missing} | |", flush=True)
+            print(f"| {name} | {what} | no: {stage.server.missing} | | |", flush=True)
             continue
         said, status = forked(partial(_look_for, live, put_in, limits), limit=0)
-        days, text = next(((each[1], each[2]) for each in said if each[0] == "found"), (0, ""))
-        if not days:
-            missed.append(name)
-            days, text = next(((each[1], "") for each in said if each[0] == "missed"), (0, f"ended with {status}"))
+        ended = "missed", 0, 0.0, f"ended with {status}"
+        how, days, used, text = next((each for each in said if each[0] in {"found", "missed"}), ended)
+        missed += [name] * (how == "missed")
         where = f"seed {limits[0] + days - 1}, day {days}" if name not in missed else f"no, {days} days"
         text = re.sub(r"/dev/shm/\w+|/tmp/\w+", "", text).partition("\n")[0][:160].replace("|", " ")
-        print(f"| {name} | {what.partition(chr(10))[0]} | {where} | {text} |", flush=True)
+        print(f"| {name} | {what.partition(chr(10))[0]} | {where} | {used:.0f} s | {text} |", flush=True)
     print(f"{len(names) - len(missed)} of {len(names)} found; not found: {', '.join(missed) or 'none'}")
     return int(bool(missed))
 
@@ -523,14 +529,15 @@ def _look_for(
     """Put a defect into this process, and live from a seed until it is found, or until so much CPU was used."""
     put_in()
     seed, seconds = limits
-    began, days = sum(os.times()[:4]), 0
-    while sum(os.times()[:4]) - began < seconds:
+    began, days, used = sum(os.times()[:4]), 0, 0.0
+    while used < seconds:
         days += 1
         outcome = live(seed + days - 1)
+        used = sum(os.times()[:4]) - began
         if outcome.problems:
-            say("found", days, outcome.problems[0][1])
+            say("found", days, used, outcome.problems[0][1])
             return
-    say("missed", days)
+    say("missed", days, used, "")
 
 
 def difference(one: Outcome, other: Outcome) -> str:
