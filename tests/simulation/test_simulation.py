@@ -79,9 +79,9 @@ def test_a_seed_is_the_same_life_twice():
 @pytest.mark.campaign
 @pytest.mark.parametrize("bug", _FOUND_FROM)
 def test_a_defect_is_found(bug):
-    lived = simulate("--seed", _FOUND_FROM[bug], "--days", "20", "--first", "--bug", bug)
-    assert lived.returncode == 1, lived.stdout + lived.stderr
-    assert "seed" in lived.stdout
+    lived = simulate("--defects", bug, "--seed", _FOUND_FROM[bug])
+    assert lived.returncode == 0, lived.stdout + lived.stderr
+    assert "1 of 1 found" in lived.stdout
 
 
 def test_a_past_defect_is_found():
