@@ -146,7 +146,9 @@ def lock_held_after_an_interrupt() -> None:
     leave = Hold.__exit__
 
     def leave_unless_it_failed(self: Hold[Any], *error: Any) -> None:
-        if not (isinstance(self, FileLock) and error[0] is not None):
+        if isinstance(self, FileLock) and error[0] is not None:
+            self.noted_in.remove(self)  # or the end of the operation would give it back
+        else:
             leave(self, *error)
 
     Hold.__exit__ = leave_unless_it_failed
