@@ -15,12 +15,12 @@ from typing import Any
 from attrs import define, field
 from children import Say, forked
 from company import Company, alone, converse, ending_of, settle
+from dates import go_on_from
 from lives import LEAVE, Operation, Outcome
 from model import Model
 from power import MODES, Disk
 from scenes import Home
 from together import CUT, KILL, Together
-from world import go_on_from
 
 _sleep = time.sleep  # the real one
 #: What becomes of a part: it ends as it is told to, who stays is killed meanwhile, or the power is cut: meanwhile, or

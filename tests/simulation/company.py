@@ -22,13 +22,13 @@ from typing import Any
 
 import apsw
 from attrs import define
+from dates import go_on_from
 from interrupts import locks_left
 from lives import Operation
 from model import Judge, Model
 from others import Answer, command_line, with_offers
 from scenes import Home
 from together import Together
-from world import go_on_from
 
 from klaw_core.cli.program import cli
 from klaw_serve.running import read_rendezvous

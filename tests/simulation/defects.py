@@ -269,9 +269,9 @@ def acknowledged_without_commit() -> None:
     """PostgreSQL's store takes a commit for done whose connection was lost."""
     commit = PostgresConnections._commit
 
-    def unseen(self: PostgresConnections, connection: Any) -> None:
+    def unseen(self: PostgresConnections, connection: Any, **named: Any) -> None:
         with suppress(StoreError):
-            commit(self, connection)
+            commit(self, connection, **named)
 
     PostgresConnections._commit = unseen  # type: ignore[method-assign]
 

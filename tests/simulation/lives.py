@@ -368,3 +368,7 @@ class Outcome:
     def signatures(self) -> list[str]:
         """Return the problems without what differs from life to life."""
         return sorted({re.sub(r"w\d+x\d+q|[0-9a-f]{8,}|\d+|tmp\w+", "#", text)[:100] for _, text in self.problems})
+
+    def first(self, signature: str) -> tuple[int, str]:
+        """Return the first problem with a signature."""
+        return next(each for each in self.problems if Outcome([each]).signatures() == [signature])

