@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing, contextmanager
 from itertools import count
@@ -433,6 +434,28 @@ def test_a_whole_server_that_is_killed_starts_again_with_what_was_acknowledged(m
         assert list(snapshot.manifest("memory", "notes")) == ["notes/a.md"]
     put(store, make_document("notes/b.md", "two"))
     store.close()
+
+
+def test_whoever_waits_notices_soon_that_a_stopped_server_is_back(mortal, agent, monkeypatch):
+    """However long the pause before the pool's next attempt has become."""
+    monkeypatch.setattr("psycopg_pool.base.AttemptWithBackoff.INITIAL_DELAY", 3600.0)
+    with closing(PostgresStore(PostgresOptions(mortal.dsn, timeout_seconds=60.0), agent=agent)) as store:
+        put(store, make_document("notes/a.md", "one"))
+        mortal.halt("fast")
+        found = []
+        waiting = threading.Thread(target=lambda: found.extend(manifest_of(store)))
+        waiting.start()
+        pool = store._connections._pool()
+        while waiting.is_alive() and pool.get_stats().get("connections_errors", 0) < 3:
+            time.sleep(0.01)
+        mortal.go_on()
+        waiting.join()
+        assert found == ["notes/a.md"]
+
+
+def manifest_of(store):
+    with store.read() as snapshot:
+        return list(snapshot.manifest("memory", "notes"))
 
 
 def end_server(mortal, sent):

@@ -29,6 +29,9 @@ _IDLE_SECONDS = 120.0
 # The messages of a server that is starting or recovering from a crash; a refused connection has no error code for it.
 _NOT_YET = ("the database system is starting up", "the database system is in recovery mode", "not yet accepting")
 _PAUSE_SECONDS = 0.1
+# A pool doubles its pause after each failed attempt to connect. After this time it begins again, so that it does not
+# miss for minutes that the server is back.
+_RECONNECT_SECONDS = 2.0
 # The meaning of Klaw's statements depends on these settings. A role, a database or PGCLIENTENCODING may set others.
 _SETTINGS = (
     "SET SESSION client_encoding = UTF8",
@@ -209,6 +212,8 @@ class Connections:
                 max_size=self.options.pool_size,
                 timeout=self.options.timeout_seconds,
                 max_idle=_IDLE_SECONDS,
+                reconnect_timeout=_RECONNECT_SECONDS,
+                reconnect_failed=_connect_again,
                 configure=self._configure,
                 name="klaw",
                 open=True,
@@ -249,6 +254,12 @@ class Connections:
     def _configure(self, connection: psycopg.Connection[Any]) -> None:
         for statement in (*_SETTINGS, search_path(self.options.schema)):
             connection.execute(statement)
+
+
+def _connect_again(pool: Any) -> None:
+    """Let a pool try to connect at once if somebody waits for a connection."""
+    if pool.get_stats().get("requests_waiting"):
+        pool.check()
 
 
 class _Lent(Hold[None]):
