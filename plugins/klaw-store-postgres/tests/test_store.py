@@ -11,7 +11,7 @@ from postgres_store import (
     run_store_machine,
 )
 
-from klaw_core import Condition, Filters, RetryableStoreError
+from klaw_core import Condition, Filters, StoreLockedError
 from klaw_journals import JournalingStore
 from klaw_testing.values import cut_lines, make_document
 
@@ -50,7 +50,7 @@ def test_an_error_of_a_connection_names_the_reason_in_one_line():
     from klaw_store_postgres.options import PostgresOptions
     from klaw_store_postgres.store import PostgresStore
 
-    with pytest.raises(RetryableStoreError, match="Connection refused") as caught:  # klaw serve answers 503
+    with pytest.raises(StoreLockedError, match="Connection refused") as caught:  # klaw serve answers 503
         PostgresStore(PostgresOptions("postgresql://klaw:hidden@127.0.0.1:1/klaw", timeout_seconds=5), agent="a")
     assert "cannot connect" in caught.value.message
     assert not {"\t", "\n"} & set(caught.value.message)

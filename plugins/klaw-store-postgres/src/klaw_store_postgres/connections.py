@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 from psycopg import conninfo, sql
 from psycopg.pq import TransactionStatus
 
-from klaw_core import Closing, Hold, RetryableStoreError, StoreError, ThreadLock, shielded
+from klaw_core import Closing, Hold, RetryableStoreError, StoreError, StoreLockedError, ThreadLock, shielded
 from klaw_store_postgres.errors import UnknownCommitError, as_store_error, is_lost, store_errors
 from klaw_store_postgres.options import PostgresOptions
 from klaw_words.caching import Kept
@@ -227,7 +227,7 @@ class Connections:
         except psycopg.OperationalError as error:
             # After several attempts psycopg lists all of them after the last one.
             why = " ".join(str(error).partition("\nMultiple connection attempts failed")[0].split())
-            raise RetryableStoreError(  # the same call succeeds when the server runs; nothing was changed
+            raise StoreLockedError(  # as a pool without a connection in time; not retried: that would wait again
                 f"cannot connect to {self.location}: {why}",
                 hint="check memory.store.dsn, and that the server runs: docs/how-to/postgres.md",
             ) from error
