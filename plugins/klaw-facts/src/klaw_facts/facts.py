@@ -269,11 +269,14 @@ class Facts(
 
     def extract(self, chat: str | None = None, limit: int | None = None, *, dry_run: bool = False) -> ExtractionReport:
         """Extract facts from new messages. Raise LanguageModelError if no model is configured."""
-        before = set(self.journal.state().facts)
+        before = self._shown()
         report = self.extraction.run(chat, limit, dry_run=dry_run)
-        if not dry_run and set(self.journal.state().facts) != before:
+        if not dry_run and self._shown() != before:
             self.host.index(FACTS)
         return report
+
+    def _shown(self) -> set[str]:
+        return {name for name, fact in self.journal.state().facts.items() if not fact.is_hidden}
 
     def import_facts(self, facts: Sequence[Fact], *, dry_run: bool = False) -> ImportCounts:
         """Add facts of another program, except known and forgotten ones. Raise StoreError."""

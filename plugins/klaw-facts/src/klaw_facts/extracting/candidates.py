@@ -30,7 +30,8 @@ class SourceMessage:
     spaces, so that offsets stay correct. A sentence that says where the secret is kept stays, with the secret filled.
     ``speaker`` is the name in the journal, or the role. ``trust`` is the class of its writer. ``is_imported``: it has
     another class than its role, and others wrote it. ``project`` is what the message was about, as its writer says.
-    ``is_framed``: an earlier message says that this one may be nobody's words.
+    ``is_framed``: another message says that this one may be nobody's words. ``takes_back`` is the id of the message
+    that this one takes back.
     """
 
     chat: str
@@ -44,6 +45,7 @@ class SourceMessage:
     is_imported: bool = False
     project: str = ""
     is_framed: bool = False
+    takes_back: str = ""
 
     def quote(self, start: int, end: int) -> Quote:
         """Return a quote of this message."""

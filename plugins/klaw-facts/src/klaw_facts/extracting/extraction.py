@@ -20,7 +20,7 @@ from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.extracting import rule_extractor
 from klaw_facts.extracting.begins import begin_of_part, is_said, told_by
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, project_of
-from klaw_facts.extracting.framing import EARLIER, framed
+from klaw_facts.extracting.framing import EARLIER, doubtful, taken_back
 from klaw_facts.extracting.model_extractor import ModelExtractor
 from klaw_facts.extracting.resolve import Resolver, nominees
 from klaw_facts.extracting.rules import category_of, importance_of
@@ -108,17 +108,19 @@ class Extraction:
         messages, _ = self._entries(chat)
         ids = [item.id for item in messages]
         place = ids.index(message.id) if message.id in ids else 0
-        is_framed = [False, *framed(messages[max(place - EARLIER, 0) : place + 1])][-1]
-        return self.read_message(chat, message, is_framed=is_framed)
+        around = doubtful(messages[max(place - EARLIER, 0) : place + EARLIER])
+        return self.read_message(chat, message, is_framed=any(around[min(place, EARLIER) :][:1]))
 
-    def read_message(self, chat: Chat, message: Message, *, is_framed: bool = False) -> SourceMessage:
+    def read_message(
+        self, chat: Chat, message: Message, *, is_framed: bool = False, takes_back: str = ""
+    ) -> SourceMessage:
         """Return a message as extractors read it."""
         content = blanked(self.journal.gate.blank(message.content), message.meta)
         speaker = speaker_of(message.role, message.meta)
         person = person_of(chat, message.role, message.meta)
         trust, is_imported = message.trust_class, message.trust == FOREIGN
         said = (chat.name, message.id, message.role, speaker, content, message.ts, person, trust, is_imported)
-        return SourceMessage(*said, self.journal.gate.redactor.text(project_of(message.meta)), is_framed)
+        return SourceMessage(*said, self.journal.gate.redactor.text(project_of(message.meta)), is_framed, takes_back)
 
     def suppression(self, subject: str, text: str) -> str:
         """Return the keyed hash of a claim, which identifies a forgotten claim without revealing it."""
@@ -157,8 +159,11 @@ class Extraction:
         after = self.journal.state().watermarks.get(chat.name, "")
         entries, read = self._entries(chat)
         earlier = entries[max(read - EARLIER, 0) :]
-        told = [*zip(earlier, framed(earlier), strict=True)][min(read, EARLIER) :]
-        messages = [self.read_message(chat, message, is_framed=is_framed) for message, is_framed in told]
+        back = {place: earlier[other].id for place, other in taken_back(earlier).items()}
+        messages = [
+            self.read_message(chat, message, is_framed=is_framed, takes_back=back.get(place, ""))
+            for place, (message, is_framed) in enumerate(zip(earlier, doubtful(earlier), strict=True))
+        ][min(read, EARLIER) :]
         position = 0
         while position < len(messages) and not self.report.problem:
             left = None if limit is None else limit - self.report.messages
@@ -244,6 +249,7 @@ class Extraction:
             resolver = Resolver(
                 *(self.journal.state(), self.options, self.now(), by, batch), only_unnamed=self.only_unnamed
             )
+            resolver.take_back(window)
             for fact in facts:
                 resolver.add(fact)
             for old, new in ends:

@@ -15,6 +15,7 @@ from typing import Any
 from attrs import define, evolve, field
 
 from klaw_facts.extracting.begins import endings_of
+from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.fold import State
 from klaw_facts.options import FactsOptions
 from klaw_facts.records import fact_record, operation
@@ -77,6 +78,13 @@ class Resolver:
         self._remember(fact)
         self._end_others(fact)
         return self._facts[fact.id]
+
+    def take_back(self, messages: Iterable[SourceMessage]) -> None:
+        """Retract what was taken only from messages that these take back, except what a person has written."""
+        back = {(message.chat, message.takes_back) for message in messages if message.takes_back}
+        for fact in [*self._facts.values()] if back else ():
+            if fact.quotes and not fact.is_by_person and {(item.chat, item.message) for item in fact.quotes} <= back:
+                self._do("retract", fact, reason="taken back")
 
     def finish(self) -> list[dict[str, Any]]:
         """Return the operations of the batch."""
