@@ -11,9 +11,12 @@ from klaw_facts.extracting.candidates import SourceMessage
 from klaw_facts.extracting.slots import Stated, all_stated_in, ended_in
 from klaw_facts.values import Fact, Precision, normalised
 from klaw_words.dates import resolve
+from klaw_words.lazy_patterns import lazy_pattern
 
 #: The metadata of a fact that says that a value of a slot has ended: the slots. Its text says which value.
 ENDS = "ends"
+_CHINESE = lazy_pattern("[一-鿿]")
+_YEAR = lazy_pattern(r"(?<!\d)\d{4}(?!\d)")
 
 
 @frozen
@@ -55,16 +58,31 @@ def begin_of_part(message: SourceMessage, place: tuple[int, int], when: str | No
 def begin_in(content: str, place: tuple[int, int], when: str | None, said_at: datetime) -> tuple[Begin, Stated | None]:
     """Return what a part of a text states, and since when that is true; ``when``: the words that may say it.
 
-    A plan without a date, and a statement with a date that cannot be read, state nothing.
+    A plan without a date, and a statement with a date that cannot be read, state nothing; nor does "I moved tomorrow".
     """
     start, end = place
     stated = next((item for item in all_stated_in(content) if item.start < end and start < item.end), None)
     if stated is None or not is_dated(stated, said_at):
         return Begin(), None
     begin = begin_of(content[start:end], stated, when, said_at)
-    if stated.is_planned and (begin.valid_from is None or begin.valid_from <= said_at):
+    is_later = begin.valid_from is not None and begin.valid_from > said_at
+    if (stated.is_planned and not is_later) or (is_later and _is_past(stated)) or _is_unborn(stated, said_at):
         return Begin(), None
     return begin, stated
+
+
+def _is_past(stated: Stated) -> bool:
+    """Return whether a statement tells of what has begun; verbs of Chinese have no tense."""
+    has_begun = stated.is_event or stated.time.casefold().startswith("since")
+    return has_begun and _CHINESE.search(stated.said) is None
+
+
+def _is_unborn(stated: Stated, said_at: datetime) -> bool:
+    """Return whether it states a birthday in a year to come."""
+    if stated.slot != "birthday" or not _YEAR.search(stated.value):
+        return False
+    day = resolve(stated.value, said_at)
+    return day is not None and day.moment > said_at
 
 
 def is_said(when: str | None, content: str) -> bool:
