@@ -110,7 +110,7 @@ _RU_WORK = rf"(?:студент\w*|{RU_PROFESSION})"
 
 #: What may stand before a statement, in any number.
 LEAD = (
-    r"(?:(?:(?:hi|hello|hey),? (?-i:[A-Z][a-z]+(?=[,!]))|hi|hello|hey|hiya|good (?:morning|afternoon|evening)|thanks|thank you|yes|yeah|ok|okay|well|um|uh|so|also|and|actually|anyway|sorry|correction|i have news"
+    r"(?:(?:(?:hi|hello|hey),? (?-i:[A-Z][a-z]+(?=[,!]))|(?:no|nope|нет|不|不对|不是)(?=[,，])|hi|hello|hey|hiya|good (?:morning|afternoon|evening)|thanks|thank you|yes|yeah|ok|okay|well|um|uh|so|also|and|actually|anyway|sorry|correction|i have news"
     r"|by the way|btw|fyi|for your information|for the record|just so you know|in short|as (?:you know|i (?:said|told you))|dear team|morning"
     r"|(?:some |good |great |big )?news|update|about me|(?:fun |quick )?fact|ps|nb|i(?:'m| am) (?:happy|glad|proud|excited) to (?:say|report) that"
     r"|(?:please )?(?:note|remember|keep in mind)(?: that)?|to answer your question|i (?:want to|should|wanted to) (?:say|mention|tell you) that"
