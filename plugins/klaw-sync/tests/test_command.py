@@ -254,6 +254,17 @@ class TestMachines:
         assert "removed this one" in klaw("two", "sync", folder, status=1)
         assert ", removed" in klaw("one", "sync", "status")
 
+    def test_one_that_has_not_noticed_that_it_was_removed_joins_again_at_once(self, klaw, folder, joined):
+        own = {each["id"] for each in json.loads(klaw("two", "sync", "status", "--json"))["machines"] if each["own"]}
+        klaw("two", "save", "the boat is green")
+        klaw("two", "sync", folder)
+        klaw("one", "sync", "remove", *own, folder)
+        klaw("one", "sync", folder)
+        klaw("two", "save", "the kiln is warm")
+        assert "sent 1" in klaw("two", "sync", "join", folder, code=joined)
+        klaw("one", "sync", folder)
+        assert "the kiln is warm" in klaw("one", "search", "kiln")
+
     def test_what_a_removed_one_had_written_is_found_here(self, klaw, folder):
         klaw("two", "save", "the kiln is warm")
         klaw("two", "sync", folder)

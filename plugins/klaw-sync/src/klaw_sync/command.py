@@ -144,9 +144,15 @@ def join(settings: Settings, *, place: str | None) -> None:
         if not sys.stdin.isatty():
             raise click.UsageError(f"no join code: set {_CODE}, or run this in a terminal")
         code = click.prompt("Join code", hide_input=True)
+    from klaw_sync.run import RemovedError  # slow
+
     with _extension(settings) as sync:
         sync.sync.join(sync.remotes(_given(place))[0], code)
-        report = sync.run(_given(place))
+        try:
+            report = sync.run(_given(place))
+        except RemovedError:  # as this machine has only learned now: it joins under a new id
+            sync.sync.join(sync.remotes(_given(place))[0], code)
+            report = sync.run(_given(place))
     _show(settings, report, dry_run=False)
     if report.problems:
         raise SystemExit(1)

@@ -389,11 +389,15 @@ def _run(round_: Round) -> None:
     _finish(round_, before)
 
 
+class RemovedError(ConfigError):
+    """Another machine has removed this one."""
+
+
 def _require_member(state: State) -> None:
-    """Raise ConfigError if another machine has removed this one."""
+    """Raise RemovedError if another machine has removed this one."""
     if state.meta.get("machine", "") in state.removed:
         told = "another machine has removed this one from the memory; nothing was changed here"
-        raise ConfigError([told], hint="to take part again: klaw sync join DIR, with the join code")
+        raise RemovedError([told], hint="to take part again: klaw sync join DIR, with the join code")
 
 
 def _finish(round_: Round, before: str) -> None:
