@@ -17,16 +17,19 @@ _DAYS = 20
 #: A seed from which a few days find a defect.
 _FOUND_FROM = {
     "acknowledge-before-commit": "1",
-    "commits-not-flushed": "1",
-    "forget-without-journal": "1",
+    "commits-not-flushed": "4",
+    "forget-without-journal": "2",
     "forget-without-purge": "1",
-    "journal-not-flushed": "1",
-    "missing-transaction": "1",
-    "swap-in-pieces": "1",
-    "no-lock-between-threads": "1",
-    "served-before-it-is-done": "1",
-    "server-leaves-its-address": "1",
+    "journal-not-flushed": "4",
+    "missing-transaction": "9",
+    "swap-in-pieces": "2",
+    "no-lock-between-threads": "5",
+    "served-before-it-is-done": "9",
+    "server-leaves-its-address": "9",
     "watch-misses-changes": "21",
+    "served-before-it-is-flushed": "9",
+    "watched-before-it-is-flushed": "28",
+    "server-believes-a-killed-one": "20",
 }
 _SAMPLE = "A1"
 
