@@ -157,7 +157,8 @@ class Beside:
             return
         number = ending_of(operation)
         if not together.is_cut:
-            if not has_power:
+            # Half of the watchers end their work before the cut, after which all that was found must be found.
+            if not has_power and not (company.kind == "watch" and self._dice.random() < 1 / 2):
                 self._arm(together, CUT, _LAST_STEPS)
             self._ask_last(operation, company, together, number)
         if not has_power:
