@@ -22,6 +22,8 @@ _SAID_LATE = 3 / 4
 _AGAIN = 1 / 6  # of what is said has an id that another message has
 #: The dimensions that the embedder takes in turns; what is looked for by its meaning must be embedded again.
 _DIMENSIONS, _REINDEXED = (24, 16), 2 / 3
+#: What prevents a text from being indexed without any fault of the disk.
+_CAUSES = ("is locked", "in use by", "configured embedder is", "rebuil")
 _ZONES = ("UTC", "Asia/Kolkata", "America/New_York", "Pacific/Chatham")
 
 
@@ -101,7 +103,16 @@ class Deeds:
 
     def do_save(self, operation: Operation) -> str:
         passage = self.memory.save(f"{operation.word} was saved")
+        self._noticed(operation, passage.notice)
         return "" if passage.notice else passage.path
+
+    def _noticed(self, operation: Operation, notice: str) -> None:
+        """Judge what a notice says of a text that was not indexed: it is right only if it is about the fault."""
+        is_full = operation.fault is not None and operation.fault.kind == "full"
+        if self._is_beside or self._company or is_full or any(cause in notice for cause in _CAUSES):
+            return
+        if notice:
+            self._problem(f"{operation.kind}: not indexed: {notice.rpartition(str(self.home.root))[2]}")
 
     def do_say(self, operation: Operation) -> str:
         """Say something, sometimes with an id that another message has, as the messages of some programs do."""
