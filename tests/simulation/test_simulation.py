@@ -27,8 +27,6 @@ _FOUND_FROM = {
     "served-before-it-is-done": "9",
     "server-leaves-its-address": "9",
     "watch-misses-changes": "21",
-    "served-before-it-is-flushed": "9",
-    "watched-before-it-is-flushed": "28",
     "server-believes-a-killed-one": "20",
 }
 _SAMPLE = "A1"
