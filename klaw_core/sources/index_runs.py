@@ -128,7 +128,7 @@ class IndexRuns:
                 failures.append(f"new text is found by words alone: {error}")
             self._tell(report, sources, "search")
         if report.lacking:
-            failures.append(f"{report.lacking:,} chunks are found by words alone: run `klaw embed`")
+            failures.append(f"chunks found by words alone: {report.lacking:,}; run `klaw embed`")
         return tuple(failures)
 
     def over_files(

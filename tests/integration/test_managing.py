@@ -350,7 +350,7 @@ class TestSyncOnSearch:
             home.write(f"{number}.md", f"gull number{number}")
         found = eager.search("number4", mode="fts")
         assert found[0].path == "notes/4.md"
-        assert "3 chunks are found by words alone" in found.notices[0]
+        assert "chunks found by words alone: 3" in found.notices[0]
         assert eager.index().lacking == 0
 
     def test_it_does_not_wait_for_another_run(self, home, eager):

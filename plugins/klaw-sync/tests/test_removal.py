@@ -74,9 +74,11 @@ def test_it_can_join_again(world):
     put(lost, "later")
     with pytest.raises(ConfigError):
         lost.run([folder])
+    assert "until that machine joins again" in next(one.examine(folder))
     lost.join(folder, KEY.code)
     for each in (lost, one, two, lost):
         assert each.run([folder]).problems == ()
+    assert [*one.examine(folder)] == []
     assert ids(one) == ids(two) == ids(lost) == ["later", "lost", "one", "two"]
 
 

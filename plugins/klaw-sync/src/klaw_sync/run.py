@@ -267,11 +267,21 @@ class Sync(Here):
                 state.load_meta()
                 refused = state.refused(names) - state.segments(remote.location)
                 unnumbered = state.unnumbered
-            for name in sorted(refused):
-                yield f"{name}: a machine wrote it after it was removed; it is not read"
+                if refused:
+                    state.load()
+                lost = [name for name in sorted(refused) if not self._has_all(state, remote, name)]
+            for name in lost:
+                yield f"{name}: a machine wrote it after it was removed; it is not read until that machine joins again"
             names = [name for name in names if name not in refused]
         yield from (f"{name}: {NOT_A_FILE}" for name in remote.unusable())
         yield from self._read_all(remote, names, unnumbered)
+
+    def _has_all(self, state: State, remote: Remote, name: str) -> bool:
+        """Return whether this machine has the versions of a segment, which a machine that joined again has sent."""
+        try:
+            return {version.v for version in read_segment(self.key, remote.get(name)).versions} <= state.versions.keys()
+        except SegmentError:
+            return False
 
     def _read_all(self, remote: Remote, names: Sequence[str], unnumbered: set[str]) -> Iterator[str]:
         versions, hosts = list[Version](), dict[str, str]()

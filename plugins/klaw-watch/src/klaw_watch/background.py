@@ -210,7 +210,7 @@ class BackgroundIndexer:
             _LOG.warning("memory index not updated: %s", error)
             return evolve(ended, error=error)
         for notice in ended.report.notices:
-            _LOG.warning("%d chunks are found by words alone: %s", ended.report.lacking, notice)
+            _LOG.warning("chunks found by words alone: %d; %s", ended.report.lacking, notice)
         _LOG.info("memory index ready")
         return ended
 
