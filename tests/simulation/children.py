@@ -1,5 +1,6 @@
 """Children of a process that do a part of its work: each says what it does, and is ended if it hangs."""
 
+import ctypes
 import json
 import os
 import resource
@@ -7,12 +8,14 @@ import select
 import signal
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 _CPU_SECONDS = 600  # of a child: more is a loop without end
 _LOOK_SECONDS, _LOOKS = 60, 10  # at a child from which nothing is heard: if it has used no CPU meanwhile, it hangs
 _FAILED = 70
+_DEATH = 1  # the option of prctl: the signal when the parent dies
 
 
 class Say:
@@ -29,6 +32,13 @@ class Say:
         self(*words)
         with os.fdopen(self._answers, encoding="utf-8", closefd=False) as answers:
             return json.loads(answers.readline())
+
+
+def be_child() -> None:
+    """Die with the parent, and of SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(_DEATH, signal.SIGKILL)
 
 
 def forked(
@@ -50,6 +60,7 @@ def forked(
         status, say = _FAILED, Say(writer, answers)
 
         try:
+            be_child()
             if limit:
                 resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
             work(say)

