@@ -151,7 +151,7 @@ class Doors(Deeds):
         if code and not (words[0] == "search" and "found" in printed):
             self._problem(f"shell: {command}: exit code {code}: {printed[-300:]}")
         self._shown(command, printed.replace(known, ""))
-        if words[0] == "get" and self.model.saved[name] not in printed:
+        if not code and words[0] == "get" and self.model.saved[name] not in printed:
             self._problem(f"shell: {command}: the text is not printed")
         if words[0] != "save" or code:
             return ""
