@@ -7,6 +7,7 @@ from http.client import HTTPException
 from random import Random
 from typing import Any
 
+import questions
 from attrs import evolve
 from doors import Doors
 from hands import Hands
@@ -73,6 +74,7 @@ class Actor(Doors, Hands):
         self.files = Files(_BESIDE_FILES if beside else 0)
         if not company:  # which sees the numbers of the system
             self.files.install()
+            questions.install()
         self.disk = Disk(home.data, seed_dice(seed, is_alone=not company), self.clock, beside=beside)
         if together is not None:
             together.join()
@@ -169,6 +171,8 @@ class Actor(Doors, Hands):
             if operation.kind != "request" or self._company != "serve":
                 raise
             return "", type(error).__name__, None  # the server was killed; if not, it is seen that it has ended
+        finally:
+            questions.begin_all()
 
     def _in_two_threads(self, operation: Operation, fault: Fault) -> tuple[str, str, None]:
         """Do an operation and another one in two threads; return the name that the first has made, and its error."""
