@@ -1,6 +1,7 @@
 """What a person and her agent do with a memory in one process."""
 
 import os
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from time import tzset
@@ -13,8 +14,9 @@ from others import FORGED, NOTES, forged, to_import
 from scenes import CHAT, Home
 from world import Files
 
-from klaw_core import Memory, QueryError, RecordError
+from klaw_core import IndexReport, Memory, QueryError, RecordError
 from klaw_facts import Facts
+from klaw_journals import ImportReport
 from klaw_journals.messages import Message
 
 _KEYS = 3  # of core memory
@@ -23,7 +25,7 @@ _AGAIN = 1 / 6  # of what is said has an id that another message has
 #: The dimensions that the embedder takes in turns; what is looked for by its meaning must be embedded again.
 _DIMENSIONS, _REINDEXED = (24, 16), 2 / 3
 #: What prevents a text from being indexed without any fault of the disk.
-_CAUSES = ("is locked", "in use by", "configured embedder is", "rebuil")
+_CAUSES = ("is locked", "in use by", "configured embedder is", "rebuil", "an id that another message of the chat has")
 _ZONES = ("UTC", "Asia/Kolkata", "America/New_York", "Pacific/Chatham")
 
 
@@ -103,16 +105,23 @@ class Deeds:
 
     def do_save(self, operation: Operation) -> str:
         passage = self.memory.save(f"{operation.word} was saved")
-        self._noticed(operation, passage.notice)
+        self._noticed(operation, [passage.notice] if passage.notice else [])
         return "" if passage.notice else passage.path
 
-    def _noticed(self, operation: Operation, notice: str) -> None:
-        """Judge what a notice says of a text that was not indexed: it is right only if it is about the fault."""
+    def _noticed(self, operation: Operation, notices: Iterable[str]) -> None:
+        """Judge what is said of texts that were not indexed: it is right only if it is about the fault."""
         is_full = operation.fault is not None and operation.fault.kind == "full"
-        if self._is_beside or self._company or is_full or any(cause in notice for cause in _CAUSES):
+        if self._is_beside or self._company or is_full:
             return
-        if notice:
-            self._problem(f"{operation.kind}: not indexed: {notice.rpartition(str(self.home.root))[2]}")
+        for notice in notices:
+            if not any(cause in notice for cause in _CAUSES):
+                self._problem(f"{operation.kind}: not indexed: {notice.rpartition(str(self.home.root))[2]}")
+
+    def _reported(self, operation: Operation, report: IndexReport | ImportReport) -> bool:
+        """Judge what a report says of texts that were not indexed; return whether all were."""
+        self._noticed(operation, report.notices)
+        self._noticed(operation, (f"{each.path}: {each.reason}" for each in report.skipped))
+        return not report.notices
 
     def do_say(self, operation: Operation) -> str:
         """Say something, sometimes with an id that another message has, as the messages of some programs do."""
@@ -159,8 +168,8 @@ class Deeds:
         os.utime(path, (operation.at, operation.at))
         if self._is_watched(operation):
             return ""
-        report = self.memory.index(self.home.notes)
-        return "" if report.notices else f"notes/{path.name}"
+        is_whole = self._reported(operation, self.memory.index(self.home.notes))
+        return f"notes/{path.name}" if is_whole else ""
 
     def do_unnote(self, operation: Operation) -> None:
         path: Path | None = self._pick(operation, self.home.notes.glob("*.md"))
@@ -169,7 +178,7 @@ class Deeds:
             self.files.forget(path)
             path.unlink()
             if not self._is_watched(operation):
-                self.memory.index(self.home.notes)
+                self._reported(operation, self.memory.index(self.home.notes))
 
     def do_rename(self, operation: Operation) -> str:
         """Rename a note: it is found under its new name only."""
@@ -182,10 +191,10 @@ class Deeds:
         path.rename(to)
         if self._is_watched(operation):
             return ""
-        report = self.memory.index(self.home.notes)
+        is_whole = self._reported(operation, self.memory.index(self.home.notes))
         if not self._company and f"notes/{path.name}" in names_of(self.memory, word):
             self._problem("rename: a note is found under its earlier name")
-        return "" if report.notices else f"notes/{to.name}"
+        return f"notes/{to.name}" if is_whole else ""
 
     def do_model(self, operation: Operation) -> None:
         """Change the embedder in the configuration; then do what is advised, or forget to do it."""
@@ -195,18 +204,18 @@ class Deeds:
         self.home.swapped.write_text(str(next(each for each in _DIMENSIONS if each != was)))
         self.memory = self.home.open()
         if operation.pick < _REINDEXED:
-            self.memory.reindex()
+            self._reported(operation, self.memory.reindex())
 
     def do_zone(self, operation: Operation) -> None:
         """Travel to another time zone."""
         os.environ["TZ"] = _ZONES[int(operation.pick * len(_ZONES))]
         tzset()
 
-    def do_index(self, _: Operation) -> str:
+    def do_index(self, operation: Operation) -> str:
         if not self.home.notes.exists():
             return ""
-        report = self.memory.index()
-        return "" if report.notices or self._of_pair else "all"  # it may have read before the other one has written
+        is_whole = self._reported(operation, self.memory.index())
+        return "all" if is_whole and not self._of_pair else ""  # it may have read before the other one has written
 
     def do_search(self, operation: Operation) -> None:
         word = self._asked(operation, self._pick(operation, self.model.words()) or operation.word)
@@ -243,8 +252,8 @@ class Deeds:
             if word not in told:
                 self._problem(f"export: {name.partition('/')[0]}: a saved text is missing")
 
-    def do_reindex(self, _: Operation) -> None:
-        self.memory.reindex()
+    def do_reindex(self, operation: Operation) -> None:
+        self._reported(operation, self.memory.reindex())
 
     def do_purge(self, _: Operation) -> None:
         for name, word in sorted(self.model.said.items()):
@@ -258,8 +267,7 @@ class Deeds:
         path = self.home.root / "import.jsonl"
         path.write_text(text, "utf-8")
         if operation.pick < 1 / 2:
-            report = self.memory.import_(path)
-            return "" if report.notices else name
+            return name if self._reported(operation, self.memory.import_(path)) else ""
         try:
             self.memory.import_(path)
         except RecordError:
