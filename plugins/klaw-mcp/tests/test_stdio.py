@@ -330,6 +330,19 @@ def test_an_invalid_line_does_not_end_the_server(home):
         assert process.wait(home.patience) == 0
 
 
+def test_a_request_that_cannot_be_read_is_answered(home):
+    """Half of a character, as JavaScript leaves it where it cuts a text, made the client wait for ever."""
+    half = {"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "memory_save", "arguments": {}}}
+    half["params"]["arguments"]["content"] = "a boat \ud83d"
+    listed = {"jsonrpc": "2.0", "id": "9", "method": "tools/list", "params": []}
+    with started(home, json.dumps(INITIALIZE), json.dumps(half), json.dumps(listed)) as process:
+        error = answer(process, 8)["error"]
+        assert (error["code"], "unpaired surrogate" in error["message"]) == (-32600, True)
+        assert answer(process, "9")["error"]["code"] == -32600
+        process.stdin.close()
+        assert process.wait(home.patience) == 0
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT")
 def test_an_interrupt_ends_it_while_its_input_is_open(home):
     """A thread waits for the next line, and nothing can interrupt that."""

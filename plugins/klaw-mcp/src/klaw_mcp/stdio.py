@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -75,10 +77,36 @@ def _feed(wire: Wire, portal: BlockingPortal, lines: ObjectSendStream[str]) -> N
     with suppress(*ended):
         try:
             while line := wire.readline():
-                portal.call(lines.send, line)
+                if (refused := refusal(line)) is None:
+                    portal.call(lines.send, line)
+                else:
+                    wire.write(refused)
         except OSError:  # the client is gone
             pass
         portal.call(lines.aclose)
+
+
+def refusal(line: str) -> str | None:
+    """Return the answer to a request that the SDK cannot read, and would leave without one; else None."""
+    from mcp_types import jsonrpc_message_adapter
+
+    with suppress(ValueError):
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return None
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):  # it has no id that an answer could name
+        return None
+    asked = found.get("id") if isinstance(found, dict) and "method" in found else None
+    if not isinstance(asked, int | str):
+        return None
+    halves = re.search("[\ud800-\udfff]", json.dumps(found, ensure_ascii=False))
+    what = (
+        "a string contains an unpaired surrogate, which is not valid Unicode"
+        if halves
+        else "it is not as JSON-RPC 2.0 says"
+    )
+    return json.dumps({"jsonrpc": "2.0", "id": asked, "error": {"code": -32600, "message": f"invalid request: {what}"}})
 
 
 async def _serve(wire: Wire, memory: Lazy[Memory], policy: Policy) -> None:
