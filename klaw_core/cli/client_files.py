@@ -69,7 +69,10 @@ def write_client_file(file: Path, text: str, before: str) -> Path | None:
         told = f"{file} was changed by another program in the meantime; nothing was written"
         raise ConfigError([told], hint="run the same command again")
     if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise writing_failed(file, error) from error
         write_atomically(file, text)
         return None
     if read_regular(file) == text.encode():

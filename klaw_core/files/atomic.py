@@ -18,6 +18,7 @@ from klaw_core.holds import Hold
 _LOCK = ".klaw-lock"  # in a directory, for systems that cannot lock the directory itself
 # A temporary file of this age was left by a crash; another process may be about to rename a younger one.
 _LEFTOVER_SECONDS = 3600
+_OTHER_PLACE = "choose another place: --data-dir or KLAW_DATA_DIR, for the configuration --config or KLAW_CONFIG"
 
 
 def make_private_directory(path: Path) -> None:
@@ -30,9 +31,7 @@ def make_private_directory(path: Path) -> None:
                 sync_directory(directory.parent)
         path.mkdir(mode=0o700, exist_ok=True)  # raises if a file has this name
     except OSError as error:
-        raise StoreReadOnlyError(
-            f"{path} cannot be created: {error.strerror}", hint="choose another directory: --data-dir or KLAW_DATA_DIR"
-        ) from error
+        raise StoreReadOnlyError(f"{path} cannot be created: {error.strerror}", hint=_OTHER_PLACE) from error
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -66,7 +65,8 @@ def writing_failed(path: Path, error: OSError) -> StoreError:
     message = f"{path} cannot be written: {error.strerror}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return StoreFullError(message, hint="free some space, then try again")
-    hint = RAISE_LIMIT if error.errno in NO_DESCRIPTOR else f"`ls -ld {path.parent} {path}` shows who may write"
+    there = next((parent for parent in path.parents if parent.exists()), path.parent)
+    hint = RAISE_LIMIT if error.errno in NO_DESCRIPTOR else f"`ls -ld {there} {path}` shows who may write"
     return StoreReadOnlyError(message, hint=hint)
 
 
@@ -133,7 +133,7 @@ class _DirectoryLock(FileLock):
         failed, hint = "opened", "check the directory's permissions"
         try:
             descriptor = self.open()
-            failed, hint = "locked", "choose another directory: --data-dir or KLAW_DATA_DIR"
+            failed, hint = "locked", _OTHER_PLACE
             self.lock(descriptor)  # some network file systems have no locks
         except OSError as error:
             raise StoreReadOnlyError(f"{self.path} cannot be {failed}: {error.strerror}", hint=hint) from error

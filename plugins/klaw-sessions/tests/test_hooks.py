@@ -244,6 +244,13 @@ class TestInstall:
         done = subprocess.run(command, input=call, env=environment, cwd="/", capture_output=True, text=True, check=True)
         assert "Ada" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
 
+    def test_settings_that_cannot_be_written_are_named_with_their_directory(self, home, memory):  # noqa: ARG002
+        (home / ".codex").write_text("")
+        done = CliRunner().invoke(cli, ["hook", "install", "codex", "--yes"])
+        assert done.exit_code == 1
+        assert f"{home / '.codex' / 'hooks.json'} cannot be" in done.output
+        assert "defect" not in done.output
+
     def test_installing_again_changes_nothing_and_removing_leaves_the_rest(self, install, home):
         file = home / ".claude" / "settings.json"
         install("--yes")

@@ -253,6 +253,15 @@ class TestErrors:
         assert result.exit_code == 1
         assert "cannot be created" in result.stderr
 
+    def test_a_configuration_that_cannot_be_created_is_named_with_the_option_that_moves_it(self, klaw, user_home):
+        (user_home / "file").write_text("", "utf-8")
+
+        result = klaw("--config", str(user_home / "file" / "klaw" / "config.toml"), "init")
+
+        assert result.exit_code == 1
+        assert "for the configuration --config or KLAW_CONFIG" in result.stderr
+        assert klaw("--config", str(user_home / "other" / "config.toml"), "init").exit_code == 0
+
     def test_an_unexpected_exception_is_one_line(self, klaw, monkeypatch):
         monkeypatch.setattr("klaw_core.memory.Memory.open", lambda *_, **__: 1 / 0)
 
