@@ -105,6 +105,25 @@ def test_a_message_leaves_no_bytes(home, check, way):
     assert left_behind(home) == []
 
 
+def test_a_chat_is_forgotten_with_its_summaries_as_the_error_of_a_day_says(home, check):
+    """Removing the file of the day, as the error said, left the text in a summary, where a search found it."""
+    with home.open() as memory:
+        memory.conversations.append_many([said("the harbour", "one"), said(f"a secret: {WORD}", "two")])
+        memory.conversations.add_summary(CHAT, f"of all: {WORD}", from_message_id="one", to_message_id="two")
+        memory.conversations.add_summary(CHAT, f"of unknown messages: {WORD}")
+        memory.index()
+        with pytest.raises(NotFoundError) as told:
+            memory.forget(f"conversations/telegram_1/{MOMENT.date()}.jsonl")
+        assert "`klaw forget conversations/telegram_1/` the chat with its summaries" in told.value.hint
+        assert memory.get("conversations/telegram_1/").content == f"the harbour\na secret: {WORD}"
+        assert memory.forget("conversations/telegram_1/").paths == ("conversations/telegram_1/",)
+        assert left_behind(home) == []
+        check(memory)
+        for target in ("conversations/telegram_1/", "conversations/", "conversations//", "telegram_1/"):
+            with pytest.raises(NotFoundError):
+                memory.forget(target)
+
+
 def test_forgetting_a_message_removes_its_summaries(home, check):
     with home.open() as memory:
         memory.conversations.append_many([said("the harbour", "one"), said(f"a secret: {WORD}", "two")])

@@ -12,6 +12,7 @@ from attrs import define, evolve, field
 
 from klaw_conversations.archive import Conversations
 from klaw_conversations.journal import JournalEntry
+from klaw_conversations.names import full_name
 from klaw_conversations.row_sync import RowSync
 from klaw_conversations.source import CONVERSATIONS, ConversationSource
 from klaw_conversations.summary_source import SummarySource
@@ -127,18 +128,44 @@ class IndexedConversations(Source, Forgetful, Shrinking, Divisible, RowSource):
         return [path for path in paths if path not in kept]
 
     def part(self, target: str, /) -> str | None:
-        """Return the text of a message, given as chat and id: ``telegram_123456/msg_001``."""
+        """Return the text of a message (``telegram_1/msg_001``) or of a chat (``conversations/telegram_1/``)."""
+        if (chat := self._chat(target)) is not None:
+            return "\n".join(line.message.content for line in self._said(chat))
         found = self._message(target)
         return None if found is None else found[1].content
 
     def forget_part(self, target: str, /) -> ForgetReport | None:
-        """Forget a message, given as chat and id; return None if there is no such message. Raise StoreError."""
+        """Forget a message, given as chat and id, or a chat; return None if there is neither. Raise StoreError.
+
+        The messages of a chat are forgotten first, so that other machines forget them, and then what is left of it.
+        """
+        if (chat := self._chat(target)) is not None:
+            self.archive.remove(chat, {full_name(line.written) for line in self._said(chat)})
+            self.archive.purge(chat)
+            return ForgetReport((target,), 0)
         found = self._message(target)
         if found is None:
             return None
         chat, message = found
         self.archive.forget(chat, target.partition("/")[2])
         return ForgetReport((f"{chat.name}/{message.id}",), 0)
+
+    def _chat(self, target: str) -> Chat | None:
+        """Return the chat that ``conversations/telegram_123456/`` names; None if it has no files.
+
+        ``telegram_123456/`` names none: it may be a message whose id a script has left empty.
+        """
+        name = target.removeprefix(f"{CONVERSATIONS}/").removesuffix("/")
+        if target != f"{CONVERSATIONS}/{name}/":
+            return None
+        try:
+            chat = Chat.parse(name)
+        except RecordError:
+            return None
+        return chat if self.row_sync.journal.files(chat).files or self.row_sync.summaries.log(chat).exists else None
+
+    def _said(self, chat: Chat) -> list[JournalEntry]:
+        return [line for line in self.row_sync.journal.read(chat) if isinstance(line, JournalEntry)]
 
     def _message(self, target: str) -> tuple[Chat, Message] | None:
         name, _, message_id = target.partition("/")
@@ -157,13 +184,12 @@ class IndexedConversations(Source, Forgetful, Shrinking, Divisible, RowSource):
     def why_not_forgotten(self, path: str) -> tuple[str, str]:
         """Return why a day of a conversation cannot be forgotten, and what to do instead."""
         is_summary = self._summaries.holds(path)
-        logs = self.row_sync.summaries.logs if is_summary else self.row_sync.journal.logs
-        file = logs.location + path.removeprefix(CONVERSATIONS)
         what = "the summaries" if is_summary else "a day"
         chat = quote(path.split("/")[1])
+        all_of_it = quote(f"{CONVERSATIONS}/{path.split('/')[1]}/")
         return (
             f"{path} is {what} of a conversation, so the next `klaw index` would add it again",
-            f"`klaw forget {chat}/MESSAGE` forgets one message; or remove {file}, then `klaw index`",
+            f"`klaw forget {chat}/MESSAGE` forgets one message, `klaw forget {all_of_it}` the chat with its summaries",
         )
 
 
