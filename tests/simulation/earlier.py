@@ -9,7 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -29,6 +29,9 @@ HERE = Path(__file__).parent
 _ROOT = HERE.parents[1]
 #: The power of ten of the most steps on the disk before a crash, with which half of the updates begin.
 _MOST_STEPS = 2
+#: Lets this process crash at its step of that number; what was acknowledged, and what was wrong.
+DieAt = Callable[[int], None]
+Begun = tuple[Model, list[str]]
 _COMMANDS = 3  # that a person tries, each from the hint of the one before
 
 
@@ -57,10 +60,13 @@ class Earlier:
         sources = [str(path) for path in sorted(tree.glob("plugins/*/src"))]
         self.paths = [str(tree), *sources, str(tree / "tests" / "crash"), str(metadata), str(installed)]
 
-    def begin(self, home: Home, seed: int) -> tuple[Model, list[str]]:
-        """Let it live the first part of a life; return what it has acknowledged, and what was wrong."""
+    def begin(self, home: Home, seed: int, store: Sequence[str] = (), die: DieAt | None = None) -> Begun:
+        """Let it live the first part of a life; return what it has acknowledged, and what was wrong.
+
+        ``store`` is the DSN and the schema of PostgreSQL, where ``die`` lets the process crash at a statement.
+        """
         # Without `site`, nothing of today's Klaw is on the path but this directory.
-        command = [sys.executable, "-S", str(HERE / "earlier_part.py"), str(home.root), str(seed)]
+        command = [sys.executable, "-S", str(HERE / "earlier_part.py"), str(home.root), str(seed), *store]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(self.paths), "PYTHONHASHSEED": "0"}
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=self.root, check=False)
         if done.returncode:
@@ -68,9 +74,9 @@ class Earlier:
         model = Model(**json.loads(done.stdout.splitlines()[-1]))
         dice = Random(f"{seed} update")
         step = int(10 ** (dice.random() * _MOST_STEPS)) if dice.random() < 1 / 2 else 0
-        said, status = forked(partial(_take_over, home, step))
+        said, status = forked(partial(_take_over, home, step, die))
         if status == CRASHED:
-            said, status = forked(partial(_take_over, home, 0))
+            said, status = forked(partial(_take_over, home, 0, die))
         problems = [each[1] for each in said if each[0] == "problem"]
         return model, [*problems, *([f"to take it over has ended with {status}"] if status else [])]
 
@@ -95,16 +101,19 @@ def _lines(points: dict[str, str]) -> str:
     return "".join(f"{name} = {value}\n" for name, value in points.items())
 
 
-def _take_over(home: Home, step: int, say: Any) -> None:
+def _take_over(home: Home, step: int, die: DieAt | None, say: Any) -> None:
     """Open the memory with today's version, and do what errors and findings advise, as a person does.
 
-    The process crashes at a step on the disk, if there is one.
+    The process crashes at a step on the disk, or as ``die`` says, if there is one.
     """
     clock = Clock(START - 60)
     clock.install()
     disk = Disk(home.data, seed_dice("taken over"), clock)
     disk.install()
-    disk.expect(("crash", step, 1) if step else None)
+    if step and die is not None:
+        die(step)
+    else:
+        disk.expect(("crash", step, 1) if step else None)
     with_offers(home.registry)
     for _ in range(_COMMANDS):
         advised = next(_advice(home), None)

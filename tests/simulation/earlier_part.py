@@ -1,7 +1,8 @@
 """The first part of a life, which an earlier version of Klaw lives: its user updates Klaw afterwards.
 
-    python earlier_part.py ROOT SEED
+    python earlier_part.py ROOT SEED [DSN SCHEMA]
 
+With a DSN, its store is PostgreSQL: tables in that schema.
 Only that version's sources are on the path, its ``tests/crash/scenes.py`` too. It prints what was acknowledged, as the
 values of a ``Model``, and what it could not do. It is a program of its own: nothing else here fits to all versions.
 """
@@ -18,6 +19,7 @@ from typing import Any
 import scenes
 from click.testing import CliRunner
 from dates import go_on_from
+from stores import in_postgres
 
 from klaw_core.cli.program import cli
 from klaw_core.plugins import discover
@@ -62,13 +64,31 @@ type = "fts5"
 [extensions.facts]
 extractor = "rules"
 """
+#: The same, in PostgreSQL.
+_OTHERS = {'"sqlite-vec"': '"pgvector"', '"fts5"': '"pgwords"'}
+
+
+class OnPostgres(scenes.Home):
+    """A home whose tables are in a schema of a database."""
+
+    place: tuple[str, str]
+
+    def config(self, directory: Path, dimension: int = 16) -> Any:
+        return in_postgres(super().config(directory, dimension), *self.place)
 
 
 class Life:
     """What an earlier version does, and what it has acknowledged."""
 
-    def __init__(self, root: Path, seed: str) -> None:
-        self.home = scenes.Home(root, scenes.make_registry(), facts=True)
+    def __init__(self, root: Path, seed: str, place: tuple[str, str] | None) -> None:
+        self._config = _CONFIG
+        kind = scenes.Home
+        if place is not None:
+            kind, OnPostgres.place = OnPostgres, place
+            self._config = _CONFIG.replace('"sqlite"', '"postgres"\ndsn = "{}"\nschema = "{}"'.format(*place))
+            for one, other in _OTHERS.items():
+                self._config = self._config.replace(one, other)
+        self.home = kind(root, scenes.make_registry(), facts=True)
         self._dice = Random(f"{seed} earlier")
         os.urandom = self._dice.randbytes
         for name, module in list(sys.modules.items()):
@@ -91,7 +111,7 @@ class Life:
     def _typed(self, _: int, word: str) -> None:
         """Save by the command line; its options are those of each version."""
         file = self.home.root / "earlier.toml"
-        file.write_text(_CONFIG)
+        file.write_text(self._config)
         environment = {"KLAW_CONFIG": str(file), "KLAW_EMBEDDER": "", "NO_COLOR": "1"}
         words = ["save", f"{word} was typed", "--json", "--data-dir", str(self.home.data)]
         done = CliRunner().invoke(cli, words, env=environment, prog_name="klaw")
@@ -158,8 +178,8 @@ class Life:
 
 def main() -> None:
     """Live it; print what it was."""
-    root, seed = Path(sys.argv[1]), sys.argv[2]
-    life = Life(root, seed)
+    root, seed, *place = sys.argv[1:]
+    life = Life(Path(root), seed, (place[0], place[1]) if place else None)
     life.memory.extension("facts").state()
     go_on_from(_START)  # shown to what is imported by now
     dice = Random(f"{seed} kinds")

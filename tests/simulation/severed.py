@@ -225,6 +225,13 @@ class Severing:
         yield from (text for (text,) in found)
 
 
+def die_at(step: int) -> None:
+    """Let this process crash before its statement of that number."""
+    severing = Severing(None)
+    severing.install()
+    severing.expect(Fault("exit", step, "before"))
+
+
 class AnsweredError(StoreError):
     """An answer has said of the fault what it may."""
 

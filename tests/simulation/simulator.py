@@ -9,7 +9,7 @@ A seed is one life of 60 operations at one commit: its texts, moments, faults an
 (``--twice`` lives each life twice and compares every step on the disk). A failing life is shortened (``--shrink``) and
 kept as a file (``--keep``), which ``--replay`` lives again. ``--bug`` puts a known defect into the product, which must
 be found. ``--store`` says which lives are lived in PostgreSQL, too. ``--from`` lets an earlier version of Klaw live the
-first part of each day. The exit status is 1 if anything was found.
+first part of each day, in both stores. The exit status is 1 if anything was found.
 
 ``--defects`` puts defects into the product, one after the other: past ones, those that only PostgreSQL has, and more.
 It lives until each is found, or for ``--seconds`` of CPU. It prints a table; the exit status is 1 if one was not found.
@@ -107,7 +107,7 @@ class Stage:
 
     def live_twice(self, life: Sequence[Operation], seed: int) -> Outcome:
         """Live what both stores can have of a life in SQLite and in PostgreSQL, and compare both at the end."""
-        outcome, twins = Outcome(), Twins(self.root / "twins", self.registry, self.server)
+        outcome, twins = Outcome(), Twins(self.root / "twins", self.registry, self.server, self.earlier)
         outcome.problems += [(-1, problem) for problem in twins.live(life, seed)]
         outcome.counts.update({"operations of twins": 2 * len(life), "twins": 1})
         outcome.counts.update({f"twins {kind}": count for kind, count in twins.counts.items()})

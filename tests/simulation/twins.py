@@ -18,12 +18,14 @@ from typing import Any
 from actor import Actor
 from attrs import define, evolve, field, frozen
 from children import forked
+from earlier import Earlier
 from lives import OF_TWO, Operation, plan
 from machines import dump
 from model import Judge, Model
 from others import write_private
 from scenes import Home
-from severed import Severed, Severing, with_faults
+from severed import Severed, Severing, die_at, with_faults
+from stores import in_postgres
 from world import CRASHED, Clock, seed_dice
 
 #: What both lives leave out.
@@ -47,11 +49,7 @@ class OnPostgres(Home):
     schema: str = ""
 
     def config(self, directory: Path, dimension: int = 16) -> Any:
-        config = super().config(directory, dimension)
-        vectors, words = config.retrieval
-        store = evolve(config.store, type="postgres", options={"dsn": self.dsn, "schema": self.schema})
-        retrieval = evolve(vectors, type="pgvector", options={}), evolve(words, type="pgwords", options={})
-        return evolve(config, store=store, retrieval=retrieval)
+        return in_postgres(super().config(directory, dimension), self.dsn, self.schema)
 
 
 @define
@@ -117,6 +115,8 @@ class Twins:
     root: Path
     registry: Any
     server: Server
+    #: The version of Klaw that lives the first part in both stores, if not today's.
+    earlier: Earlier | None = None
     problems: list[str] = field(factory=list)
     counts: Counter[str] = field(factory=Counter)
 
@@ -128,6 +128,7 @@ class Twins:
         other = OnPostgres(one.root, self.registry, facts=True, private=True, dsn=self.server.dsn, schema=schema)
         told: list[list[str]] = []
         models: list[Model] = []
+        early: set[str] = set()
         fails = any(operation.fault for operation in life)
         try:
             for home in (one, other):
@@ -135,21 +136,31 @@ class Twins:
                 home.data.mkdir(parents=True)
                 write_private(home)
                 faulty = life if home is other else [evolve(operation, fault=None) for operation in life]
-                models.append(Model())
+                models.append(self._begun(home, seed))
+                early |= _sure(models[-1])
                 told.append(self._live(home, faulty, seed, models[-1]))
         finally:
             self.server.drop(schema)
-        if fails:
-            words = _sure(models[0]) & _sure(models[1])
+        if fails or early:
+            words = _sure(models[0]) & _sure(models[1]) - early  # the moments of an earlier version are real ones
             told = [[record for record in each if words & {*_WORD.findall(record)}] for each in told]
             told = [[_unnamed(record) for record in each if json.loads(record)["kind"] in _TEXTS] for each in told]
         return [*self.problems, *_differences(*told)]
 
+    def _begun(self, home: Home, seed: int) -> Model:
+        """Return what an earlier version has acknowledged, if it lives the first part."""
+        if self.earlier is None:
+            return Model()
+        place, die = ((home.dsn, home.schema), die_at) if isinstance(home, OnPostgres) else ((), None)
+        model, problems = self.earlier.begin(home, seed, place, die)
+        self.problems += [f"{_store(home)}: {problem}" for problem in problems]
+        return model
+
     def _live(self, home: Home, life: Sequence[Operation], seed: int, model: Model) -> list[str]:
         """Live it in one store; return the records at its end."""
-        store = "postgres" if isinstance(home, OnPostgres) else "sqlite"
+        store = _store(home)
         severing = Severing(self.server) if any(operation.fault for operation in life) else None
-        begin, died = 0, False
+        begin, died = 0, self.earlier is not None  # all is looked at once
         while begin < len(life):
             after = [at for at in range(begin + 1, len(life)) if life[at].kind == "restart"]
             part = life[begin : (after or [len(life)])[0]]
@@ -182,6 +193,10 @@ class Twins:
         return [each[1] for each in said if each[0] == "record"]
 
 
+def _store(home: Home) -> str:
+    return "postgres" if isinstance(home, OnPostgres) else "sqlite"
+
+
 def _act(
     home: Home,
     life: Sequence[Operation],
@@ -197,10 +212,10 @@ def _act(
         actor = Actor(home, say, dice, at, model, company=TWIN)
     else:
         actor = Severed(home, say, severing, dice, at, model)
-    if has_died and severing is not None:
-        found = [*severing.problems(), *Judge(home, model, at).at_once(actor.memory)]
-        for problem in found:
-            say("problem", f"after a crash: {problem}")
+    if has_died:
+        left = () if severing is None else severing.problems()
+        for problem in [*left, *Judge(home, model, at).at_once(actor.memory)]:
+            say("problem", f"at once: {problem}")
     for operation in life:
         actor.disk.dice.seed(operation.word)  # ids are the same, however much chance a store needs
         actor.live(operation)
