@@ -149,7 +149,7 @@ class Doors(Deeds):
         if code and operation.fault is not None and operation.fault.kind == "full":
             raise StoreFullError(printed)
         if code and not (words[0] == "search" and "found" in printed):
-            self._problem(f"shell: {command}: exit code {code}: {printed[-300:]}")
+            self._problem(f"shell: {command}: exit code {code}: {printed[-1000:]}")
         self._shown(command, printed.replace(known, ""))
         if not code and words[0] == "get" and self.model.saved[name] not in printed:
             self._problem(f"shell: {command}: the text is not printed")

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from attrs import evolve
 
-from klaw_core import Memory, Migration, RetryableStoreError, StoreError, StoreLockedError, load_config
+from klaw_core import Memory, Migration, RetrievalError, RetryableStoreError, StoreError, StoreLockedError, load_config
 from klaw_store_postgres.errors import as_store_error
 from klaw_store_postgres.options import PostgresOptions
 from klaw_store_postgres.store import PostgresStore
@@ -434,6 +434,20 @@ def test_a_whole_server_that_is_killed_starts_again_with_what_was_acknowledged(m
         assert list(snapshot.manifest("memory", "notes")) == ["notes/a.md"]
     put(store, make_document("notes/b.md", "two"))
     store.close()
+
+
+def test_a_search_whose_connection_is_lost_names_the_server(server, agent, tmp_path, monkeypatch):
+    """As every other error does: there may be several servers."""
+
+    def lost(*_):
+        raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr("klaw_store_postgres.words.index.WordIndex._search", lost)
+    with campaign().open_memory(server.dsn, tmp_path) as memory:
+        memory.save(f"{agent} was saved")
+        with pytest.raises(RetrievalError, match=r": postgresql:\S* \(\w+\): the connection was lost") as raised:
+            memory.search("saved", mode="fts")
+    assert raised.value.hint == "check that the server runs, then try again"
 
 
 def test_whoever_waits_notices_soon_that_a_stopped_server_is_back(mortal, agent, monkeypatch):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 import psycopg_pool
@@ -18,6 +20,11 @@ from klaw_core import (
     StoreLockedError,
     StoreReadOnlyError,
 )
+
+if TYPE_CHECKING:
+    from klaw_store_postgres.session import Session
+
+T = TypeVar("T")
 
 # Conflicts with another transaction that created or removed the same row at the same time; a retry succeeds.
 _RETRYABLE = (
@@ -119,14 +126,18 @@ def store_errors(location: str) -> Iterator[None]:
         raise as_store_error(location, error) from error
 
 
-@contextmanager
-def retrieval_errors() -> Iterator[None]:
-    """Convert errors of psycopg in a search to RetrievalError, with the same fix."""
-    try:
-        yield
-    except psycopg.Error as error:
-        meant = as_store_error("PostgreSQL", error)
-        raise RetrievalError(meant.message, hint=meant.hint) from error
+def retrieval_errors(method: Callable[..., T]) -> Callable[..., T]:
+    """Convert errors of psycopg in a question to an index, whose first argument is a session, to RetrievalError."""
+
+    @wraps(method)
+    def asked(index: Any, resource: Session, *arguments: Any) -> T:
+        try:
+            return method(index, resource, *arguments)
+        except psycopg.Error as error:
+            meant = as_store_error(resource.location, error)
+            raise RetrievalError(meant.message, hint=meant.hint) from error
+
+    return asked
 
 
 def as_store_error(location: str, error: Exception) -> StoreError:

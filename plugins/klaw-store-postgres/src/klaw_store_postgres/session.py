@@ -32,6 +32,8 @@ class Session:
     connection: psycopg.Connection[Any]
     tenant: int
     generation: int
+    #: The store whose session it is, for errors.
+    location: str = "PostgreSQL"
     #: The lock that all writers of the agent share; None if the transaction is the only writer.
     shared_lock: int | None = None
     #: Whether the tables are spread over the workers of a cluster.

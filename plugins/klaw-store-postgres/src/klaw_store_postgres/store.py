@@ -381,7 +381,14 @@ class PostgresStore(JournalingStore, RepairableStore):
             if row is None:
                 raise StoreError(f"{self._location}: the agent {self._agent!r} was removed", hint="open it again")
             generation = self._own_generation or row[0]
-            session = Session(connection, tenant, generation, distributed=is_distributed, kept=self._connections.kept)
+            session = Session(
+                connection,
+                tenant,
+                generation,
+                self._location,
+                distributed=is_distributed,
+                kept=self._connections.kept,
+            )
             done = self._prepared.setdefault(connection, set())
             for owner in self._indexes.keys() - done:
                 self._indexes[owner].prepare(session)

@@ -192,7 +192,7 @@ class VectorIndex(Index[Session]):
         bad, count = resource.row(sql, (*resource.scope, collection))
         return (f"{bad:,} of {count:,} vectors are not unit vectors of the collection's space",) if bad else ()
 
-    @retrieval_errors()
+    @retrieval_errors
     def search(self, resource: Session, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return the nearest, best first, ties by key."""
         if query.vector is None or limit < 1 or (query.within is not None and query.within.is_empty):

@@ -93,7 +93,7 @@ class WordIndex(Index[Session]):
         rows = resource.value(f"SELECT COUNT(*) FROM word_rows WHERE {_IN}", (*resource.scope, collection))
         return () if held == rows else (f"{rows:,} chunks are listed, and the segments hold {held:,}",)
 
-    @retrieval_errors()
+    @retrieval_errors
     def search(self, resource: Session, query: Query, limit: int, /) -> Sequence[Hit]:
         """Return at most ``limit`` hits, best first, ties by key. A text without words has no hits."""
         if limit < 1 or (query.within is not None and query.within.is_empty):
@@ -116,7 +116,7 @@ class WordIndex(Index[Session]):
             return None
         return Suggester(searcher, read).suggest(query.text[:MAX_CHARACTERS])
 
-    @retrieval_errors()
+    @retrieval_errors
     def absent(self, resource: Session, query: Query, /) -> Sequence[str]:
         """Return the identifiers of the question, such as ``ERR_TLS_43``, that no chunk contains."""
         return absent_identifiers(query.text, lambda: self._searcher(resource, query))
