@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from datetime import datetime, timedelta
 from typing import Any
 
 from attrs import frozen
@@ -16,6 +17,13 @@ from klaw_words.lazy_patterns import lazy_pattern
 #: The metadata of a fact that says that a value of a slot has ended: the slots. Its text says which value.
 ENDS = "ends"
 _CHINESE = lazy_pattern("[一-鿿]")
+# "From January I work at Acme" may be said in October of January to come; "работаю с января" is said of the last one.
+_MAYBE_TO_COME = lazy_pattern(
+    r"(?:from|as of|с|[从自])(?!.*(?:last|this|yesterday|прошл|эт|[去今昨上]|\d{4}))", re.IGNORECASE
+)
+_NAMED_DAY = lazy_pattern("(?!yester)[a-z]+day", re.IGNORECASE)
+_NEXT_IS_NEAR = timedelta(days=365 - 120)
+_RUSSIAN = lazy_pattern("[а-яё]", re.IGNORECASE)
 _YEAR = lazy_pattern(r"(?<!\d)\d{4}(?!\d)")
 
 
@@ -66,7 +74,8 @@ def begin_in(content: str, place: tuple[int, int], when: str | None, said_at: da
         return Begin(), None
     begin = begin_of(content[start:end], stated, when, said_at)
     is_later = begin.valid_from is not None and begin.valid_from > said_at
-    if (stated.is_planned and not is_later) or (is_later and _is_past(stated)) or _is_unborn(stated, said_at):
+    has_past = not is_later and (stated.is_planned or _may_be_to_come(stated, begin, said_at))
+    if has_past or (is_later and _is_past(stated)) or _is_unborn(stated, said_at):
         return Begin(), None
     return begin, stated
 
@@ -75,6 +84,14 @@ def _is_past(stated: Stated) -> bool:
     """Return whether a statement tells of what has begun; verbs of Chinese have no tense."""
     has_begun = stated.is_event or stated.time.casefold().startswith("since")
     return has_begun and _CHINESE.search(stated.said) is None
+
+
+def _may_be_to_come(stated: Stated, begin: Begin, said_at: datetime) -> bool:
+    """Return whether a statement of the present names a day or a month that may be the next one, for that is near."""
+    is_after = _RUSSIAN.match(stated.time) is not None and stated.said.endswith(stated.time)
+    if stated.is_event or is_after or _MAYBE_TO_COME.match(stated.time) is None or begin.valid_from is None:
+        return False
+    return said_at - begin.valid_from > _NEXT_IS_NEAR or _NAMED_DAY.search(stated.time) is not None
 
 
 def _is_unborn(stated: Stated, said_at: datetime) -> bool:

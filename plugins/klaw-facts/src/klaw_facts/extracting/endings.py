@@ -17,6 +17,10 @@ _LEFT = (
     r"(?:(?:left|quit)(?: my (?:old )?job (?:at|with))?|lost my job (?:at|with)|resigned from|retired from"
     r"|(?:was|got|been) (?:fired|laid off|let go|made redundant) (?:by|from|at))"
 )
+_MATE = "(?:wife|husband|partner|girlfriend|boyfriend)"
+_DISMISSED = "(?:fired me|laid me off|let me go|made me redundant)"
+_GONE = "(?:died|passed away|left me|dumped me)"
+_DAY_OF_WEEK = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _PARTED = r"(?:broke up|split up|separated|(?:got |are |have )?divorced)"
 # (form, statement, words): what says that a statement is not so, and that statement. What has the form has a word.
 _DENIALS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -41,6 +45,27 @@ _DENIALS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     (rf"(?P<of>\w+) and I {_PARTED}", r"I married \g<of>", (" and i ",)),
     (
+        rf"(?:my {_MATE} )?(?P<of>\w+) {_GONE}",
+        r"I married \g<of>",
+        ("died", "passed away", "left me", "dumped me"),
+    ),
+    (rf"{_I} left (?P<of>.+) for good", r"\g<who> moved to \g<of>", (" for good",)),
+    (
+        rf"{_I} (?:gave up|given up|sold) (?:my|our|the) (?:flat|house|home|apartment|room) in",
+        r"\g<who> moved to",
+        ("gave up", "given up", "sold"),
+    ),
+    (
+        rf"my last day (?:at|with) (?P<of>.+?) (?:was|is) (?:on )?(?P<on>{plain.AT}|{_DAY_OF_WEEK})",
+        r"I started working at \g<of> \g<on>",
+        ("my last day",),
+    ),
+    (
+        rf"(?P<on>{plain.AT}|{_DAY_OF_WEEK}) (?:was|is) my last day (?:at|with)(?P<of>.+)",
+        r"I started working at\g<of> \g<on>",
+        ("my last day",),
+    ),
+    (
         rf"{_I} (?:broke up with|split up with|separated from|(?:got )?divorced(?: from)?)\b",
         r"\g<who> married",
         (" up with", "separated", "divorced"),
@@ -61,26 +86,49 @@ _WITHOUT: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] =
             rf"{_AM} (?:single(?: again)?|divorced|widowed)",
             rf"{_HAVE} got(?:ten)? divorced",
             rf"{_WE} {_PARTED}",
+            rf"{_AM} a widow(?:er)?",
+            rf"my {_MATE} (?:has )?(?:just )?{_GONE}",
             "я (?:развел(?:ся|ась)|разв[её]лся|развед[её]н|разведена|не замужем|не женат)",
             "我们?(?:离婚|分手|单身)了?",
         ),
         ("partner",),
-        ("single", "divorced", "widowed", "separated", " up", "разв", "не замужем", "не женат", "离婚", "分手", "单身"),
+        (
+            "single",
+            "divorced",
+            "widow",
+            "died",
+            "passed away",
+            " me",
+            "separated",
+            " up",
+            "разв",
+            "не замужем",
+            "не женат",
+            "离婚",
+            "分手",
+            "单身",
+        ),
     ),
     (
         (
             rf"{_AM} (?:unemployed|jobless|out of work(?! (?:today|tomorrow|now)\b))",
             rf"{_HAVE} (?:lost|quit|left) my job",
             rf"{_HAVE} (?:was|got|been) (?:fired|laid off|made redundant)",
+            rf"(?:they|my (?:boss|employer|company)) (?:have |has |just )?{_DISMISSED}",
             "меня уволили",
             "я (?:уволил(?:ся|ась)|безработн(?:ый|ая))",
             "我(?:失业|辞职|离职|被裁|被解雇)了?",
         ),
         ("employer",),
         (
-            *("jobless", "unemployed", "out of work", "my job", "fired", "laid off", "redundant"),
+            *("jobless", "unemployed", "out of work", "my job", "fired", "laid", "let me go", "redundant"),
             *("уволил", "безработн", "失业", "辞职", "离职", "被裁", "被解雇"),
         ),
+    ),
+    (
+        (rf"{_AM} (?:homeless|of no fixed abode)", r"я бездомн(?:ый|ая)", "我(?:现在)?无家可归"),
+        ("home",),
+        ("homeless", "abode", "бездомн", "无家可归"),
     ),
     (
         (rf"{_AM} retired", rf"{_HAVE} retired", "я (?:вышел|вышла|теперь|уже)? ?на пенси[июя]", "我(?:已经)?退休了?"),

@@ -91,6 +91,15 @@ _TASK = (
     r"|documentation|docs|spec|specification|code|patch|fix|migration|newsletter|brochure|book|script|demo|submission|permit|abstract|poster"
     r"|minutes|estimate|quote|forecast|roadmap|website|app|launch)"
 )
+# What has a day to which it can be moved, and no sofa or feast.
+_TASK_TOPIC = rf"(?P<topic>(?:[\w/-]+ ){{0,3}}(?:{_TASK}|phase|trial|subscription|lease|test|exam|workshop|meeting|conference|course|training|interview|webinar|hackathon|talk|call|event|deadline|go-live|kick-?off|appointment))"
+# No person, who has things of their own, and nothing that is one of many or none at all.
+_A_THING = (
+    r"(?!(?:(?:\w+ )?(?:(?:mother|father|mom|mum|dad|wife|husband|partner|son|daughter|brother|sister|cousin|uncle|aunt|friend|boss|colleague"
+    r"|neighbou?r|teacher|student|pupil|classmate|flatmate|roommate|customer|client|competitor|competition|rival|enem(?:y|ies)|attacker|hacker|guy|man|woman|kid)s?"
+    r"|people|children|world|internet|everything|anything|something|nothing|everyone|everybody|anyone|anybody|someone|somebody|nobody|none)"
+    r"|his|her|their|your|its|no|neither|another|any|every|each|some|most|many|few|all|half|both|hardly|whatever|whoever|what|who)\b)"
+)
 _DUE = r"(?:deadline|due date|launch(?: date)?|release(?: date)?)"
 _IS = (
     r"(?: (?:is|will be)(?: now)?(?: on| by| set (?:to|for))?"
@@ -103,6 +112,10 @@ _I = rf"{plain.I_AND}(?:['’]m| am| are|['’]re)?"
 _I_HAVE = rf"{plain.I_AND}(?:['’]ve| have)?(?: just| recently| finally)?"
 _I_HAVE_BEEN = rf"{plain.I_AND}(?:['’]ve| have)(?: now)? (?:been )?"
 _LONG = rf" (?:(?P<time>{plain.SINCE})|{plain.LASTING})"
+# Who is at a shop for a week is a customer.
+_SETTLED = rf" (?:(?P<time>(?!.*(?:day|week)){plain.SINCE})|{plain.FOR_YEARS})"
+# Where somebody has a profession. A nurse "at Halloween" or "for a day" is none.
+_FIRM = rf"(?P<firm>{_CAPITALS})"
 _MATE = r"(?:wife|husband|partner|spouse|girlfriend|boyfriend|fianc[ée]e?)"
 # Who is there may study, or be ill.
 _NO_SCHOOL = r"(?!.*\b(?:universit|college|school|academy|institute|hospital|clinic)\w*)"
@@ -190,8 +203,14 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "employer",
         "timeless",
-        rf"{_I_HAVE_BEEN}(?:(?:work(?:ing|ed)|employed) (?:at|for|by|with)|at{_NO_SCHOOL}) (?:the )?{_ORGANISATION}{_LONG}",
+        rf"{_I_HAVE_BEEN}(?:work(?:ing|ed)|employed) (?:at|for|by|with) (?:the )?{_ORGANISATION}{_LONG}",
         ("at ", "for ", "by ", "with "),
+    ),
+    (
+        "employer",
+        "timeless",
+        rf"{_I_HAVE_BEEN}at{_NO_SCHOOL} (?:the )?{_ORGANISATION}{_SETTLED}",
+        ("at ",),
     ),
     (
         "employer",
@@ -219,19 +238,19 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "job_title",
         "state",
-        rf"my (?:new )?(?:job )?title is {_VALUE.format(plain.A_TITLE)}|i(?: now)? work as an? (?P<value2>{plain.A_TITLE})(?: (?:at|for) {_CAPITALS})?",
+        rf"my (?:new )?(?:job )?title is {_VALUE.format(plain.A_TITLE)}|i(?: now)? work as an? (?P<value2>{plain.A_TITLE})(?: (?:at|for) (?:the )?{_FIRM})?",
         ("title", "work as"),
     ),
     (
         "job_title",
         "state",
-        rf"i(?:['’]m| am)(?: now)? (?:an? )?{_VALUE.format(plain.A_PROFESSION)}(?: by (?:trade|profession))?(?: (?:at|for) (?:the )?{_CAPITALS})?",
+        rf"i(?:['’]m| am)(?: now)? (?:an? )?{_VALUE.format(plain.A_PROFESSION)}(?: by (?:trade|profession))?(?: (?:at|for) (?:the )?{_FIRM})?",
         ("i'm", "i’m", "i am"),
     ),
     (
         "job_title",
         "timeless",
-        rf"{_I_HAVE_BEEN}(?:(?:work(?:ing|ed) )?as )?(?:an? |the )?{_VALUE.format(plain.A_POSITION)}(?: (?:at|for) {_CAPITALS})?{_LONG}",
+        rf"{_I_HAVE_BEEN}(?:(?:work(?:ing|ed) )?as )?(?:an? |the )?{_VALUE.format(plain.A_POSITION)}(?: (?:at|for) {_FIRM})?{_LONG}",
         ("ve",),
     ),
     (
@@ -369,13 +388,13 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "deadline:",
         "timeless",
-        rf"(?:the |my |our ){_TOPIC}(?: now)? (?:ends|finishes|targets(?: completion)?)(?: on| by| for)? {_VALUE.format(_DATE)}",
+        rf"(?:the |my |our ){_A_THING}{_TASK_TOPIC}(?: now)? (?:ends|finishes|targets(?: completion)?)(?: on| by| for)? {_VALUE.format(_DATE)}",
         ("end", "finishes", "targets"),
     ),
     (
         "deadline:",
         "timeless",
-        rf"(?:the |my |our )(?P<topic>(?!(?:old|last|next)\b)(?:(?!(?:is|was|are|not|no|never|if)\b)[\w/-]+ ){{0,3}}{_TASK}) is(?: now)? due(?: on| by)? {_VALUE.format(_DATE)}",
+        rf"(?:the |my |our )(?P<topic>{_A_THING}(?!(?:old|last|next)\b)(?:(?!(?:is|was|are|not|no|never|if)\b)[\w/-]+ ){{0,3}}{_TASK}) is(?: now)? due(?: on| by)? {_VALUE.format(_DATE)}",
         (" due",),
     ),
     (
@@ -393,7 +412,7 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "deadline:",
         "timeless",
-        rf"(?:i|we|they)(?:['’]ve| have)?(?: just)? (?:moved|pushed|shifted|postponed|rescheduled)(?: back)? (?:the |my |our )?(?P<topic>(?!(?:back|from|out|up|forward)\b)[\w][\w /-]{{1,40}}?){_FROM} to {_VALUE.format(_DATE)}",
+        rf"(?:i|we|they)(?:['’]ve| have)?(?: just)? (?:moved|pushed|shifted|postponed|rescheduled)(?: back)? (?:the |my |our )?{_A_THING}{_TASK_TOPIC}{_FROM} to {_VALUE.format(_DATE)}",
         ("moved", "pushed", "shifted", "postponed", "rescheduled"),
     ),
     (
@@ -463,13 +482,13 @@ FORMS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     (
         "version:",
         "state",
-        rf"(?:(?:i|we)(?:['’]m| am|['’]re| are|['’]ve been| have been)?(?: currently| now)? (?:using|use)|(?:our|my|the) \w+ (?:now )?(?:uses|runs)) {_PRODUCT} {_DOTTED}{_OTHERS}",
+        rf"(?:(?:i|we)(?:['’]m| am|['’]re| are|['’]ve been| have been)?(?: currently| now)? (?:using|use)|(?:our|my|the) {_A_THING}\w+ (?:now )?(?:uses|runs)) {_PRODUCT} {_DOTTED}{_OTHERS}",
         ("us", "run"),
     ),
     (
         "port:",
         "state",
-        r"(?:the |our |my )?(?P<topic>(?!(?:old|former|previous|other|wrong|new)\b)[\w-]{2,25}(?: [\w-]{2,25})?) (?:now )?(?:(?:runs|listens|is(?: running| listening)?) on|uses) port (?P<value>\d{2,5})",
+        rf"(?:the |our |my )?(?P<topic>{_A_THING}(?!(?:old|former|previous|other|wrong|new)\b)[\w-]{{2,25}}(?: [\w-]{{2,25}})?) (?:now )?(?:(?:runs|listens|is(?: running| listening)?) on|uses) port (?P<value>\d{{2,5}})",
         ("port ",),
     ),
     (

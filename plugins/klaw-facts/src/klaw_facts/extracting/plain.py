@@ -41,6 +41,8 @@ SINCE = (
 LASTING = (
     rf"for (?:(?:about|over|almost|nearly) )?(?:the (?:last|past) )?{_COUNT} (?:year|month|week)s?(?: now| already)?"
 )
+#: The same, of years.
+FOR_YEARS = LASTING.replace("(?:year|month|week)", "year")
 #: At present, as everything that has no time.
 NOW = (
     rf"(?:right now|now|these days|nowadays|currently|at the moment|at present|again|permanently|too|by the way|btw"

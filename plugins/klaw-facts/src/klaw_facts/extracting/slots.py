@@ -55,10 +55,11 @@ _PARTLY = lazy_pattern(
     r"\b(?:just|recently|finally|already|still|remotely|full[- ]time|part[- ]time|back|permanently)\b", re.IGNORECASE
 )
 _COMMON_NAME = lazy_pattern(f"{names.ENGLISH}|{names.RUSSIAN}")
+_WORKS_IN = lazy_pattern(r"\bwork(?:ing)?(?: remotely)? in ", re.IGNORECASE)
 _IN_PROGRAM = lazy_pattern(r"[а-яё一-鿿]|\bwork(?:ing)?(?: remotely)? in ", re.IGNORECASE)
 # Names and addresses that stand for anybody's.
 _PLACEHOLDER = lazy_pattern(
-    r"\b(?:doe|mustermann|musterfrau|bloggs|lastname|surname)$|^(?:user|name|foo|bar|test|someone|you|your[._]?(?:name|email))@",
+    r"\b(?:doe|mustermann|musterfrau|bloggs|lastname|surname)$|^(?:user|name|foo|bar|test|someone|you|(?:your|first|last|full)?[._]?name[._]?\w*|your[._]?email)@|@(?:your)?(?:company|domain)\.",
     re.IGNORECASE,
 )
 _FEW_DIGITS = 2
@@ -231,6 +232,8 @@ def _all_stated(clause: str) -> list[Stated]:
 
 def _is_sure(stated: Stated | None) -> bool:
     """Return whether a value without its capitals is no other word, as far as that is known: "i moved to mobile"."""
+    if stated is not None and stated.slot == "timezone":
+        return "zone" in stated.said.casefold()
     if stated is None or stated.slot not in {"name", "home"}:
         return stated is not None
     if stated.slot == "name":
@@ -288,14 +291,14 @@ def _stated_by(match: re.Match[str], slot: str, kind: str, time: str) -> Stated 
     groups = match.groupdict()
     value = (groups.get("value") or groups["value2"]).strip(" ,.«»")
     topic = normalised(groups.get("topic") or "").strip(" -:") or "main"
-    if not _is_plausible(slot, value, groups.get("where"), match[0]) or (slot.endswith(":") and topic in _POINTERS):
+    if not _is_plausible(slot, value, groups, match[0]) or (slot.endswith(":") and topic in _POINTERS):
         return None
     name = f"{slot}{topic}" if slot.endswith(":") else slot
     time = time or groups.get("time") or groups.get("before") or ""
     return Stated(name, value, *match.span(), match[0], time, kind.endswith("event"), kind.endswith("plan"))
 
 
-def _is_plausible(slot: str, value: str, where: str | None, said: str) -> bool:
+def _is_plausible(slot: str, value: str, groups: dict[str, str | None], said: str) -> bool:
     """Return whether a value is known to be one of its slot, or says so: a home is a known place, a date is a day."""
     if slot == "home":
         return is_place(value)
@@ -307,6 +310,16 @@ def _is_plausible(slot: str, value: str, where: str | None, said: str) -> bool:
         )
     if slot in {"birthday", "deadline:"}:
         return resolve(value, _ANY_DAY) is not None
+    return _is_theirs(slot, value, groups, said)
+
+
+def _is_theirs(slot: str, value: str, groups: dict[str, str | None], said: str) -> bool:
+    """Return whether an employer, or that of a title, is one, and a port is that of a program, not of Tom."""
+    if slot == "port:":
+        return not any(map(names.is_given, (groups["topic"] or "").split()))
+    where, firm = groups.get("where"), groups.get("firm")
+    if slot == "job_title":
+        return firm is None or is_organisation(firm)
     return slot != "employer" or (_is_employer(value, said) and (where is None or is_place(where)))
 
 
@@ -325,4 +338,6 @@ def _is_employer(value: str, said: str) -> bool:
     """Return whether a value is a known organisation; in Russian and Chinese one also works "in" a program."""
     if not value.isascii() and _OTHER_LETTERS.search(value):  # as their forms have it
         return not is_place(value)
+    if _WORKS_IN.search(said) is not None and is_place(value.removeprefix("City of ")):
+        return False
     return is_organisation(value, may_be_program=_IN_PROGRAM.search(said) is not None)
