@@ -25,7 +25,6 @@ _FOUND_FROM = {
     "journal-not-flushed": "4",
     "missing-transaction": "9",
     "swap-in-pieces": "2",
-    "no-lock-between-threads": "5",
     "served-before-it-is-done": "9",
     "server-leaves-its-address": "9",
     "watch-misses-changes": "21",
@@ -125,6 +124,14 @@ def test_a_simulator_that_is_ended_leaves_nothing():
     assert lived.returncode == 128 + signal.SIGTERM
     left = [path for place in ("/dev/shm", tempfile.gettempdir()) for path in Path(place).glob(f"days{lived.pid:07}_*")]
     assert left == []
+
+
+def test_threads_that_write_at_once_are_found():
+    """Few days of a seed have such a pair, so this is a life of such pairs."""
+    life = _HERE / "corpus" / "7-two-threads-write-at-once.json"
+    lived = simulate("--bug", "no-lock-between-threads", "--replay", str(life))
+    assert lived.returncode == 1, lived.stdout + lived.stderr
+    assert "save: not indexed: " in lived.stdout
 
 
 def test_a_past_defect_is_found():
