@@ -264,13 +264,13 @@ class TestSettings:
                     connection.execute(f"ALTER ROLE klaw RESET {name}")
 
     def test_a_lock_outlives_the_limit_of_idle_sessions(self, options, agent):
-        limited = evolve(options, dsn=f"{options.dsn}&options=-c%20idle_session_timeout%3D20")
+        limited = evolve(options, dsn=f"{options.dsn}&options=-c%20idle_session_timeout%3D1000")
 
         def refuse():
             raise StoreLockedError("the lock is held")
 
         with closing(PostgresStore(limited, agent=agent)) as store, store.lock("a"):
-            time.sleep(0.1)  # longer than the server allows
+            time.sleep(1.5)  # longer than the server allows, which is long enough for a slow machine to begin
             with pytest.raises(StoreLockedError), store.lock("a", refuse):
                 pass
 
