@@ -120,7 +120,9 @@ class Deeds:
     def _reported(self, operation: Operation, report: IndexReport | ImportReport) -> bool:
         """Judge what a report says of texts that were not indexed; return whether all were."""
         self._noticed(operation, report.notices)
-        self._noticed(operation, (f"{each.path}: {each.reason}" for each in report.skipped))
+        # A line of a journal that a crash or a hand has cut is skipped for ever. What it had is looked for elsewhere.
+        skipped = (f"{each.path}: {each.reason}" for each in report.skipped)
+        self._noticed(operation, (told for told in skipped if ".jsonl" not in told))
         return not report.notices
 
     def do_say(self, operation: Operation) -> str:
