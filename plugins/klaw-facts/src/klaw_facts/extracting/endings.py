@@ -49,7 +49,7 @@ _DENIALS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         r"I married \g<of>",
         ("died", "passed away", "left me", "dumped me"),
     ),
-    (rf"{_I} left (?P<of>.+) for good", r"\g<who> moved to \g<of>", (" for good",)),
+    (rf"{_I} left (?P<of>.+) for (?:good|ever)", r"\g<who> moved to \g<of>", (" for ",)),
     (
         rf"{_I} (?:gave up|given up|sold) (?:my|our|the) (?:flat|house|home|apartment|room) in",
         r"\g<who> moved to",

@@ -98,7 +98,7 @@ _A_THING = (
     r"(?!(?:(?:\w+ )?(?:(?:mother|father|mom|mum|dad|wife|husband|partner|son|daughter|brother|sister|cousin|uncle|aunt|friend|boss|colleague"
     r"|neighbou?r|teacher|student|pupil|classmate|flatmate|roommate|customer|client|competitor|competition|rival|enem(?:y|ies)|attacker|hacker|guy|man|woman|kid)s?"
     r"|people|children|world|internet|everything|anything|something|nothing|everyone|everybody|anyone|anybody|someone|somebody|nobody|none)"
-    r"|his|her|their|your|its|no|neither|another|any|every|each|some|most|many|few|all|half|both|hardly|whatever|whoever|what|who)\b)"
+    r"|his|her|their|your|its|no|neither|another|any|every|each|some|most|many|few|all|half|both|hardly|what(?:ever)?|who(?:ever)?)\b)"
 )
 _DUE = r"(?:deadline|due date|launch(?: date)?|release(?: date)?)"
 _IS = (
