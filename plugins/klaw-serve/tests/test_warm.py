@@ -142,6 +142,20 @@ def test_a_changed_module_ends_the_helper(home, files):
         until(lambda: all_ended(pids), what="no process is left")
 
 
+def test_a_new_package_ends_the_helper_and_the_cache_of_a_tool_does_not(home, files, tmp_path, monkeypatch):
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    monkeypatch.setenv("PYTHONPATH", str(packages))
+    enable(home)
+    with left_behind(home, files) as (state, first):
+        pids = pids_of(files)
+        (packages / ".tool_cache").mkdir()
+        assert run_by_helper(home, *QUESTION).stdout == first.stdout
+        assert files.running() == state
+        (packages / "other").mkdir()
+        until(lambda: all_ended(pids), what="no process is left")
+
+
 def test_what_fails_in_the_server_is_said(home, monkeypatch, capfd):
     """Also what is a defect: `klaw status` shows it, because nobody reads the error stream of a helper."""
     from klaw_serve.warm import helper

@@ -270,7 +270,7 @@ class TestSettings:
             raise StoreLockedError("the lock is held")
 
         with closing(PostgresStore(limited, agent=agent)) as store, store.lock("a"):
-            time.sleep(1.5)  # longer than the server allows, which is long enough for a slow machine to begin
+            time.sleep(1.5)  # brief: longer than the server allows
             with pytest.raises(StoreLockedError), store.lock("a", refuse):
                 pass
 

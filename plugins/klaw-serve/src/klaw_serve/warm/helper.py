@@ -11,12 +11,14 @@ import os
 import selectors
 import signal
 import socket
+import stat
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
+from functools import lru_cache
 
 from attrs import define, field
 
@@ -290,9 +292,22 @@ class Helper:
 
 
 def _stamp(path: str, *, timed: bool = True) -> tuple[int, ...] | None:
-    """Return what changes if a file is replaced or, with ``timed``, written; None if there is no such file."""
+    """Return what changes if a file is replaced or, with ``timed``, written; None if there is no such file.
+
+    A directory with ``timed`` changes if it gets, loses or replaces an entry that may be imported.
+    """
     try:
         status = os.stat(path or os.curdir)  # noqa: PTH116  # an entry of sys.path, not always a path
+        written = status.st_mtime_ns if timed else 0
+        if timed and stat.S_ISDIR(status.st_mode):
+            written = _entries(path or os.curdir, written)
     except OSError:
         return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns if timed else 0
+    return status.st_dev, status.st_ino, written
+
+
+@lru_cache(maxsize=512)  # a listing for each time of writing
+def _entries(path: str, _written: int) -> int:
+    """Return a number for the entries of a directory, without caches of tools (``.mypy_cache``)."""
+    with os.scandir(path) as entries:
+        return hash(frozenset((entry.name, entry.inode()) for entry in entries if not entry.name.startswith(".")))

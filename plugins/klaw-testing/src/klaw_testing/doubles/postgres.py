@@ -19,6 +19,8 @@ from typing import Any
 import psycopg
 from attrs import define, field
 
+from klaw_redaction.environment import child_environment
+
 #: An ordinary role, to which row-level security applies.
 ROLE = "klaw"
 _START_SECONDS = 600
@@ -53,6 +55,7 @@ class PostgresServer:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 user=self._server.system_user,
+                env=child_environment(),
                 cwd="/",
                 start_new_session=True,  # what interrupts this process does not end it
             )
