@@ -25,7 +25,9 @@ class Say:
         self._writer, self._answers, self._write = writer, answers, os.write  # before it is recorded
 
     def __call__(self, *words: Any) -> None:
-        self._write(self._writer, json.dumps(words).encode() + b"\n")
+        left = json.dumps(words).encode() + b"\n"
+        while left:  # a signal cuts what is longer than the pipe
+            left = left[self._write(self._writer, left) :]
 
     def ask(self, *words: Any) -> Any:
         """Say something, and return what the parent answers."""

@@ -194,7 +194,8 @@ class Deeds:
         if self._is_watched(operation):
             return ""
         is_whole = self._reported(operation, self.memory.index(self.home.notes))
-        if not self._company and f"notes/{path.name}" in names_of(self.memory, word):
+        was_renamed = path == to  # by the same operation, which a full disk ended
+        if not (self._company or was_renamed) and f"notes/{path.name}" in names_of(self.memory, word):
             self._problem("rename: a note is found under its earlier name")
         return f"notes/{to.name}" if is_whole else ""
 
