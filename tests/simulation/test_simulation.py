@@ -15,7 +15,7 @@ import pytest
 
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
-_DAYS = 20
+_DAYS = 12
 #: A seed from which a few days find a defect.
 _FOUND_FROM = {
     "acknowledge-before-commit": "1",

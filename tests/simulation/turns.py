@@ -1,10 +1,12 @@
 """Two threads of one process that take turns: one goes on while the other stands still, and dice say for how long.
 
 A turn ends after some places (those of ``interrupts.py``), or when its thread would wait for a lock, sleep, or have
-SQLite sleep. So one seed has one schedule, unless a thread waits for one that takes no turns: after a while in which no
-thread of the process runs, the turn is the other's. Each order is one that two threads may have.
+SQLite sleep. After a while in which no thread of the process runs, the one that has the turn waits for the other one,
+which then has it. So one seed has one schedule. Each order is one that two threads may have.
 """
 
+import functools
+import gc
 import os
 import sys
 import threading
@@ -13,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 from attrs import define, field
@@ -135,6 +137,8 @@ class Turns:
                 place = known[id(code)] = counts(code.co_filename), code
             if not place[0]:
                 return
+            if self._whose != number:  # a lock has let it go on, out of turn
+                self._wait(number)
             self._places += 1
             self._fruitless = 0
             self._left -= 1
@@ -164,34 +168,72 @@ class Turns:
 _now: list[Turns] = []
 
 
+def are_taken() -> bool:
+    """Return whether two threads take turns now."""
+    return bool(_now)
+
+
 def give_way() -> bool:
     """Give way, if two threads take turns and this is one of them. Who sleeps lets the other one do much."""
     return bool(_now) and _now[-1].give_way(_NAP_PLACES)
 
 
+class _Lock:
+    """The lock of a cached property (there is none since Python 3.12): who would wait for it gives way."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        if not _is_acquired(self._lock):
+            self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _is_acquired(lock: Any) -> bool:
+    """Give way until this thread has a lock; return whether it has. It has not if nobody takes turns."""
+    while _now:
+        if lock.acquire(blocking=False):
+            return True
+        if not _now[-1].give_way(1):
+            break
+    return False
+
+
 def install() -> None:
-    """Let a thread that would wait for another one's lock give way, for good."""
+    """Let a thread that would wait for another one's lock give way, for good.
+
+    Otherwise it would go on as soon as the other one lets the lock go, out of turn, and might take it before that one
+    does so again.
+    """
     take = holds._LockHold.take
 
     def taken(hold: Any) -> None:
         lock = hold._of.lock
-        while _now and not lock.acquire(blocking=False):
-            if not _now[-1].give_way(1):
-                break
-        else:
-            if _now:
+        is_acquired = _is_acquired(lock)
+        try:
+            take(hold)
+        finally:
+            if is_acquired:
                 lock.release()
-        take(hold)
 
     holds._LockHold.take = taken  # type: ignore[method-assign]
+    functools.RLock = _Lock  # type: ignore[attr-defined]
+    holds.threading = SimpleNamespace(**{**vars(threading), "RLock": _Lock})  # type: ignore[assignment]
+    holds._renew_locks()
+    holds.threading = threading
 
 
 def take_turns(works: Sequence[Callable[[], object]], dice: Random, stuck: int) -> int:
     """Let two threads do this in turns; return how many. The process ends with ``stuck`` if neither can go on."""
     turns = Turns(dice, lambda: os._exit(stuck))
     _now.append(turns)
+    gc.disable()  # whoever watches the turns allocates too, as often as a busy machine lets it
     try:
         turns.run(works)
     finally:
+        gc.enable()
         _now.clear()
     return turns.taken

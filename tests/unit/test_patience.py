@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-#: A limit that only ends a hang; CI ends one after 600 s (``noxfile.py``).
+#: A limit that only ends a hang; CI ends one after 20 minutes (``noxfile.py``).
 HANGS_SECONDS = 300
 #: A pause that is long enough to be there in the hope that something has happened meanwhile.
 PAUSE_SECONDS = 0.25
