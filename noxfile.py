@@ -165,9 +165,9 @@ OF_OPEN_WEBUI = [
 # What the examples of LangChain and LangGraph need.
 LANGCHAIN = ["langchain-openai>=1,<2", "langgraph>=1,<2"]
 # One worker for each processor; a file's tests stay together, and with them its fixtures. The files that take longest
-# come first (tests/plugins/order.py). A test that hangs (20 minutes: a busy machine is slow) prints the stacks of its threads and fails, also inside of a
-# native library, which a Python timer or a signal would not end. It takes its worker along, and with another in its
-# place pytest-xdist may wait for ever, so there is none.
+# come first (tests/plugins/order.py). A test that hangs prints the stacks of its threads and fails, also inside of a
+# native library, which a Python timer or a signal would not end. A busy machine is slow, so it has 20 minutes. It takes
+# its worker along, and with another in its place pytest-xdist may wait for ever, so there is none.
 HANGS = ["-o", "faulthandler_timeout=1200", "-o", "faulthandler_exit_on_timeout=true", "--max-worker-restart=0"]
 IN_PARALLEL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *HANGS]
 # The tests wait for disks, servers and other processes, too: one more worker than there are processors.
