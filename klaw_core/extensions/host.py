@@ -17,6 +17,7 @@ from klaw_core.errors import (
     PluginContractError,
     PluginError,
     StoreError,
+    StoreFullError,
     as_klaw_error,
     check_base,
     isolated,
@@ -180,14 +181,13 @@ class Extensions:
             self._listeners.append(callback)
 
         def stop() -> None:
-            with self._lock.hold():
-                if callback in self._listeners:
-                    self._listeners.remove(callback)
+            with self._lock.hold(), suppress(ValueError):
+                self._listeners.remove(callback)
 
         return stop
 
     def emit(self, event: Event) -> KlawError | None:
-        """Send an event to its listeners, and log their exceptions; return an error that names the extensions."""
+        """Send an event to its listeners; log and return what has failed: StoreFullError if a disk was full."""
         kind, failed = type(event), dict[str, KlawError]()
         for name, listener in [*self._listeners_for(kind), *(("", callback) for callback in self._listeners)]:
             try:
@@ -199,15 +199,14 @@ class Extensions:
                 logging.getLogger("klaw").warning("a listener failed at %s: %s", kind.__name__, failed[name])
         failed |= {name: error for name, error in self._failed.items() if name in self.registry.listeners(kind)}
         told = "; ".join(f"the extension {name!r} failed: {error}" for name, error in failed.items() if name)
-        return StoreError(f"the change is stored, but {told}", hint="run `klaw index`") if told else None
+        failure = StoreFullError if any(isinstance(error, StoreFullError) for error in failed.values()) else StoreError
+        return failure(f"the change is stored, but {told}", hint="run `klaw index`") if told else None
 
     def _listeners_for(self, kind: type) -> Iterator[tuple[str, Callable[[Event], None]]]:
         """Yield the listeners for a kind of event. Extensions that do not listen to it are not built, none to close."""
         names = self.registry.listeners(kind)
         used = names if kind.__name__ != "CloseEvent" else filter(self._built.__contains__, names)
-        for name, extension in self._working(used):
-            if isinstance(extension, ListeningExtension):
-                yield name, extension.on
+        yield from ((name, each.on) for name, each in self._working(used) if isinstance(each, ListeningExtension))
 
     def _working(self, names: Iterable[str]) -> Iterator[tuple[str, Extension]]:
         """Yield the extensions of these names, without those that fail."""

@@ -330,6 +330,26 @@ def test_an_extension_that_cannot_forget_is_an_error_after_all_others_were_told(
         assert not memory.search("heron", mode="fts")
 
 
+class Full(ListeningExtension):
+    """An extension whose disk is full."""
+
+    name = "bad"
+
+    def on(self, event):
+        raise StoreFullError("no space left", hint="free some space, then try again")
+
+
+def test_a_full_disk_of_an_extension_is_an_error_of_that_kind(home):
+    """Whoever waits for space knows it by its kind, as REST does (507)."""
+    home.write("a.md", "The heron.\n")
+    components = [LiveComponent("extension", "bad", Full(), listens=(ForgetEvent,))]
+    with Memory.open(home.config(), registry=home.registry(), components=components) as memory:
+        memory.index(home.notes)
+        with pytest.raises(StoreFullError, match="is stored, but the extension 'bad' failed: no space left"):
+            memory.forget("notes/a.md")
+        assert not memory.search("heron", mode="fts")
+
+
 def test_an_extension_that_cannot_forget_stops_nothing_half_way(home):
     """What removes something of its own, or an index run, goes on: an error before its end would leave the text."""
     home.write("a.md", "The heron.\n")

@@ -84,6 +84,7 @@ class Actor(Doors, Hands):
         self.memory = self._open()
         self._sides: Sides | None = None
         self._overtaken: list[Any] = []
+        self._wrote = False
         #: The kinds of two operations that two threads do.
         self._of_pair: set[str] = set()
         self.known: dict[str, Known] | None = None
@@ -121,6 +122,7 @@ class Actor(Doors, Hands):
         if self.disk.has_failed:
             self._say("full")
         count, turns = self.disk.count, self.disk.turns
+        self._wrote = count > 0
         self.disk.expect(None)
         if self.known is not None:
             places = list(interrupter.places) if isinstance(interrupter, Interrupter) else []
@@ -234,7 +236,8 @@ class Actor(Doors, Hands):
         for told in said_on_stderr():
             self._problem(f"{operation.kind}: printed: {told}")
         # A process that stands still may read an old snapshot, and rebuilds end later.
-        is_quiet = not self._is_beside and not self._overtaken and not self._company
+        # If nothing was written, what another process had to leave in the log is still there.
+        is_quiet = not self._is_beside and not self._overtaken and not self._company and self._wrote
         if is_quiet and operation.kind in {"forget", "unsay", "unfact", "purge"}:
             # Whoever reads the file of an open database, and closes it, has taken this process's locks from it (POSIX).
             for problem in self._say.ask("look"):

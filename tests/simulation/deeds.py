@@ -218,7 +218,8 @@ class Deeds:
         if not self.home.notes.exists():
             return ""
         is_whole = self._reported(operation, self.memory.index())
-        return "all" if is_whole and not self._of_pair else ""  # it may have read before the other one has written
+        # It may have read before another one has written.
+        return "all" if is_whole and not self._of_pair and not self._overtaken else ""
 
     def do_search(self, operation: Operation) -> None:
         word = self._asked(operation, self._pick(operation, self.model.words()) or operation.word)

@@ -27,6 +27,7 @@ from klaw_core.values.text import text_hash
 from klaw_facts import Facts
 from klaw_journals import BadLine, Chat
 from klaw_journals.record_journal import FileJournal
+from klaw_journals.rewriting import leftover_of
 
 # What a crash may leave to be seen, and costs nothing.
 _HARMLESS = {"leftovers", "disk-space", "damaged-copy", "saved-lines", "conversation-lines", "fact-lines"}
@@ -53,6 +54,8 @@ _MOVED = "I moved to "
 #: What a person's editor writes first, and may leave if it dies; nobody else changes it.
 EDITED = "edited"
 _LATE = timedelta(days=3)  # what is said late is of an earlier day
+#: What may have a secret of a text that is kept: its record, and what a crash has left of writing that anew.
+_RECORDS = {"saved.jsonl", leftover_of(Path("saved.jsonl")).name, "state.db"}
 _LATEST = 5  # of each kind, that are looked for after each death
 _ID = re.compile(r"saved/\d{4}-\d\d-\d\d/[0-9a-f]{2,64}")
 
@@ -278,7 +281,7 @@ class Judge:
                 yield f"what was forgotten is in {path.name}"
             if any(digest in data for digest in self._digests(path)):
                 yield f"the vector of what was forgotten is in {path.name}"
-            is_record = path.name in {"saved.jsonl", "state.db"} or path.parent.parent.name == "conversations"
+            is_record = path.name in _RECORDS or path.parent.parent.name == "conversations"
             if not is_record and any(secret.encode() in data for secret in self.model.secrets):
                 yield f"a secret is in {path.name}"
 
