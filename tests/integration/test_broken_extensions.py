@@ -336,7 +336,7 @@ class Full(ListeningExtension):
     name = "bad"
 
     def on(self, event):
-        raise StoreFullError("no space left", hint="free some space, then try again")
+        raise StoreFullError(f"no space left at {type(event).__name__}")
 
 
 def test_a_full_disk_of_an_extension_is_an_error_of_that_kind(home):
@@ -345,7 +345,7 @@ def test_a_full_disk_of_an_extension_is_an_error_of_that_kind(home):
     components = [LiveComponent("extension", "bad", Full(), listens=(ForgetEvent,))]
     with Memory.open(home.config(), registry=home.registry(), components=components) as memory:
         memory.index(home.notes)
-        with pytest.raises(StoreFullError, match="is stored, but the extension 'bad' failed: no space left"):
+        with pytest.raises(StoreFullError, match="is stored, but the extension 'bad' failed: no space left at ForgetEvent"):
             memory.forget("notes/a.md")
         assert not memory.search("heron", mode="fts")
 
