@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from klaw_core import KlawError, NotFoundError
+from klaw_core import KlawError, NewDocument, NotFoundError
 from klaw_doctor.export import export
 from klaw_doctor.importing import import_
 from klaw_journals.chats import Chat
@@ -252,6 +252,21 @@ def test_many_memories_are_imported_in_ordered_batches(tmp_path):
     assert list(FileJournal(tmp_path / "b" / "saved.jsonl").replay().records.values()) == [
         text.record() for text in texts
     ]
+
+
+def test_equal_contents_give_equal_bytes_however_they_came(tmp_path, make_home):
+    """Two machines that synchronise have the lines of their journals in another order."""
+    with make_home("sqlite").open() as memory:
+        memory.save("The ferry leaves at seven.", created_at=memory_moment())
+        memory.add([NewDocument("b", "The pier.", created_at=memory_moment()), NewDocument("a", "The harbour.")])
+        memory.save("The bridge is open.", created_at=datetime(2025, 2, 24, tzinfo=UTC))
+        memory.export(tmp_path / "one.jsonl")
+    one = (tmp_path / "one.jsonl").read_text("utf-8").splitlines(keepends=True)
+    (tmp_path / "turned.jsonl").write_text("".join([one[0], *reversed(one[1:-1]), one[-1]]), "utf-8")
+    with make_home("sqlite").open() as memory:
+        memory.import_(tmp_path / "turned.jsonl")
+        memory.export(tmp_path / "other.jsonl")
+    assert (tmp_path / "other.jsonl").read_text("utf-8") == "".join(one)
 
 
 def test_exporting_needs_neither_numpy_nor_a_database(tmp_path):

@@ -194,9 +194,10 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
         self.journal.finish()
 
     def records(self) -> Iterator[Record | SkippedEntry]:
-        """Yield every record."""
+        """Yield every record by its time, as the lines of two machines with equal records may have another order."""
         replayed = self.journal.replay()
-        yield from (Record(self.kind, {"value": record}) for record in replayed.records.values())
+        ordered = sorted(replayed.records.values(), key=lambda record: (str(record.get("created_at", "")), record["id"]))
+        yield from (Record(self.kind, {"value": record}) for record in ordered)
         yield from (SkippedEntry(f"{bad.location}@{bad.position}", bad.reason, keep=True) for bad in replayed.broken)
 
     def check_record(self, record: Record, /) -> None:
