@@ -385,25 +385,6 @@ def test_without_a_run_to_undo_the_error_names_the_last_other_batch(open_memory)
     assert caught.value.hint == "klaw compress --list"
 
 
-def test_equal_facts_give_equal_exports_however_their_lines_came(open_memory, tmp_path):
-    memory = open_memory()
-    facts = memory.extension(Facts)
-    facts.keeper.retract(facts.remember("I live in Paris").id)
-    facts.remember("Tea is best at five")
-    memory.export(tmp_path / "one.jsonl")
-    state = facts.state()
-    memory.close()
-    (tmp_path / "data" / "facts.jsonl").unlink()
-    first, *lines, last = (tmp_path / "one.jsonl").read_text("utf-8").splitlines(keepends=True)
-    assert sum('"fact"' in line for line in lines) >= 3
-    (tmp_path / "turned.jsonl").write_text("".join([first, *reversed(lines), last]), "utf-8")
-    other = open_memory()
-    other.import_(tmp_path / "turned.jsonl")
-    other.export(tmp_path / "other.jsonl")
-    assert (tmp_path / "other.jsonl").read_bytes() == (tmp_path / "one.jsonl").read_bytes()
-    assert other.extension(Facts).state() == state
-
-
 def test_an_import_of_an_edited_export_adds_its_changes(open_memory, tmp_path):
     memory = open_memory()
     facts = memory.extension(Facts)

@@ -532,10 +532,9 @@ class Facts(
         self.journal.records.finish()
 
     def records(self) -> Iterator[Record | SkippedEntry]:
-        """Yield every operation by its time, as the lines of two machines with equal facts may have another order."""
+        """Yield every operation."""
         journal = self.journal
-        ordered = sorted(journal.operations(), key=lambda record: (record["ts"], record["id"]))
-        yield from (Record("fact", {"value": dict(record)}) for record in ordered)
+        yield from (Record("fact", {"value": dict(record)}) for record in journal.operations())
         yield from (SkippedEntry(f"{bad.location}@{bad.position}", bad.reason, keep=True) for bad in journal.broken())
 
     def check_record(self, record: Record, /) -> None:

@@ -196,7 +196,8 @@ class JournalExtension(AttachedExtension, SourcedExtension, CheckedExtension, Re
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield every record by its time, as the lines of two machines with equal records may have another order."""
         replayed = self.journal.replay()
-        ordered = sorted(replayed.records.values(), key=lambda record: (str(record.get("created_at", "")), record["id"]))
+        found = replayed.records.values()
+        ordered = sorted(found, key=lambda record: (str(record.get("created_at", "")), record["id"]))
         yield from (Record(self.kind, {"value": record}) for record in ordered)
         yield from (SkippedEntry(f"{bad.location}@{bad.position}", bad.reason, keep=True) for bad in replayed.broken)
 
