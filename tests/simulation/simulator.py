@@ -457,33 +457,35 @@ def keep_compiled() -> None:
 
 def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
     """Live lives from seeds; print each kind of problem once, with its life."""
-    plans = Plans(rehearse(stage))
     total: Counter[str] = Counter()
     seen: Counter[str] = Counter()
     began, spent = _monotonic(), sum(os.times()[:4])
     every = {"sqlite": sys.maxsize, "postgres": 1}.get(options.store, _TWINS)
-    for seed in range(first, first + options.days):
-        life = plans.of(seed)
-        outcome = stage.live(life, seed)
-        total.update(outcome.counts)
-        total["days"] += 1
-        found = [(life, stage.live, outcome)]
-        if seed % every == 0 and (options.store == "postgres" or not outcome.problems) and stage.server.dsn:
-            both = plan_of_both(seed)
-            twins = stage.live_twice(both, seed)
-            total.update(twins.counts)
-            found.append((both, stage.live_twice, twins))
-        if options.twice and (again := stage.live(life, seed)) != outcome:
-            outcome.problems.append((-1, f"a second time it was another life: {difference(outcome, again)}"))
-        for lived, live, was in found:
-            for signature in was.signatures():
-                if not seen[signature]:
-                    _report(lived, live, seed, was.first(signature), options)
-                seen[signature] += 1
-        used = sum(os.times()[:4]) - spent
-        if (options.first and seen) or used > options.seconds > 0:
-            break
-    print(told(first, total, _monotonic() - began, used, seen))
+    try:
+        plans = Plans(rehearse(stage))
+        began, spent = _monotonic(), sum(os.times()[:4])
+        for seed in range(first, first + options.days):
+            life = plans.of(seed)
+            outcome = stage.live(life, seed)
+            total.update(outcome.counts)
+            total["days"] += 1
+            found = [(life, stage.live, outcome)]
+            if seed % every == 0 and (options.store == "postgres" or not outcome.problems) and stage.server.dsn:
+                both = plan_of_both(seed)
+                twins = stage.live_twice(both, seed)
+                total.update(twins.counts)
+                found.append((both, stage.live_twice, twins))
+            if options.twice and (again := stage.live(life, seed)) != outcome:
+                outcome.problems.append((-1, f"a second time it was another life: {difference(outcome, again)}"))
+            for lived, live, was in found:
+                for signature in was.signatures():
+                    if not seen[signature]:
+                        _report(lived, live, seed, was.first(signature), options)
+                    seen[signature] += 1
+            if (options.first and seen) or sum(os.times()[:4]) - spent > options.seconds > 0:
+                break
+    finally:  # also if somebody ends it
+        print(told(first, total, _monotonic() - began, sum(os.times()[:4]) - spent, seen), flush=True)
     if stage.server.missing:
         print(f"  no life in PostgreSQL: {stage.server.missing}")
     for signature, count in seen.most_common():
