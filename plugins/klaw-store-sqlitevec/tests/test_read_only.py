@@ -138,12 +138,12 @@ def test_a_read_during_a_change_of_the_file_is_an_error(path, forbid):
     store.close()
 
 
-def test_a_database_of_an_older_version_is_an_error_with_a_hint(path, forbid):
+def test_a_database_without_the_tables_of_this_version_or_configuration_is_an_error_with_a_hint(path, forbid):
     with apsw.Connection(str(path)) as old:
         old.execute("DELETE FROM klaw_migrations WHERE name = (SELECT MAX(name) FROM klaw_migrations)")
     old.close()  # which empties the log
     forbid(path)
-    with pytest.raises(StoreReadOnlyError, match="created by an older version"):
+    with pytest.raises(StoreReadOnlyError, match="lacks tables of this version or configuration"):
         SqliteStore(path)
 
 

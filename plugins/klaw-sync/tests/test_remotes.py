@@ -232,6 +232,79 @@ def test_hooks_of_the_user_do_not_run(tmp_path, monkeypatch):
     assert len(other.names()) == 1
 
 
+NAME = f"{A}/{A}-00000001-0123456789abcdef.kseg"
+
+
+def filled(tmp_path):
+    """Return two caches of a repository with a file, which the first one has."""
+    one, other = repositories(tmp_path)
+    one.fetch()
+    one.put(NAME, b"one")
+    one.flush()
+    return one, other
+
+
+def damage(repository):
+    """Empty every object, as a power cut may do."""
+    for path in (repository / "objects").rglob("*"):
+        if path.is_file():
+            path.chmod(0o600)
+            path.write_bytes(b"")
+
+
+def test_a_shallow_repository_is_read(tmp_path):
+    _one, other = filled(tmp_path)
+    whole = (tmp_path / "shared.git").rename(tmp_path / "whole.git")
+    arguments = ["--quiet", "--mirror", "--depth=1", "--no-single-branch"]
+    subprocess.run(["git", "clone", *arguments, whole.as_uri(), other.address], check=True)
+    assert (tmp_path / "shared.git" / "shallow").exists()
+    other.fetch()
+    assert (other.names(), other.get(NAME)) == ([NAME], b"one")
+    other.put(f"{B}/{B}-00000001-0123456789abcdef.kseg", b"two")
+    other.flush()
+    other.fetch()
+    assert len(other.names()) == 2
+
+
+@pytest.mark.parametrize("cached", ["objects", "HEAD", "config"])
+def test_a_damaged_cache_is_made_again(cached, tmp_path):
+    one, _other = filled(tmp_path)
+    damage(one.cache)
+    if cached != "objects":
+        (one.cache / cached).write_bytes(b"\0")
+    one.fetch()
+    assert (one.names(), one.get(NAME)) == ([NAME], b"one")
+
+
+def test_a_cache_that_is_damaged_before_a_push_is_made_again_by_the_next_run(tmp_path):
+    one, other = filled(tmp_path)
+    second = NAME.replace("00000001", "00000002")
+    one.put(second, b"two")
+    damage(one.cache)
+    with pytest.raises(StoreError, match="next `klaw sync`"):
+        one.flush()
+    one.fetch()
+    one.put(second, b"two")
+    one.flush()
+    other.fetch()
+    assert [other.get(name) for name in other.names()] == [b"one", b"two"]
+
+
+@pytest.mark.promise("Y35")
+def test_an_examination_reads_the_repository_and_not_its_cache(tmp_path):
+    one, _other = filled(tmp_path)
+    one.fetch_all()
+    damage(tmp_path / "shared.git")
+    one.fetch()
+    with pytest.raises(StoreError, match="git fetch"):
+        one.fetch_all()
+    assert one.get(NAME) == b"one"
+    machine = Sync(tmp_path / "machine", host="one")
+    (machine.root / "sync").mkdir(parents=True)
+    KEY.save(machine.root / "sync" / "key")
+    assert "git fetch" in next(machine.examine(one))
+
+
 def test_two_fetches_of_one_repository_do_not_meet(tmp_path, monkeypatch):
     monkeypatch.setattr("klaw_sync.git._SECONDS", 0.01)
     remote = repositories(tmp_path)[0]

@@ -463,8 +463,8 @@ class SqliteStore(RepairableStore):
             if not made:
                 raise
             raise StoreReadOnlyError(
-                f"{self.location} was created by an older version and must be upgraded before it can be read",
-                hint="open it once from a place where it can be written, e.g. with `klaw status`",
+                f"{self.location} lacks tables of this version or configuration, and cannot be written here",
+                hint="open it once with this configuration where it can be written, e.g. with `klaw status`",
             ) from error
 
 

@@ -7,8 +7,11 @@ that no branch has any more until it collects garbage. Git does the transport: a
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from attrs import define, field
 
@@ -48,11 +51,29 @@ class GitRepository(Remote):
         return f"{scheme}://{rest.rpartition('@')[2]}" if mark else self.address
 
     def fetch(self) -> None:
-        """Get all branches of Klaw."""
+        """Get all branches of Klaw. A damaged cache is made again."""
         with locked(self.cache, limit_seconds=_SECONDS):  # a run and `klaw doctor` may fetch at the same time
-            if not (self.cache / "HEAD").exists():
-                self._git("init", "--quiet", "--bare")
-            self._git("fetch", "--quiet", "--prune", "--no-tags", self.address, f"+{_BRANCHES}/*:{_BRANCHES}/*")
+            try:
+                self._update()
+            except StoreError:
+                if not self._drop_damaged():
+                    raise
+                self._update()
+
+    def fetch_all(self) -> None:
+        """Get all branches from the repository itself, too: the cache has what a damaged one can no longer give."""
+        with TemporaryDirectory() as place:
+            GitRepository(self.address, Path(place)).fetch()
+        self.fetch()
+
+    def _update(self) -> None:
+        if not (self.cache / "HEAD").exists():
+            self._git("init", "--quiet", "--bare")
+        self._git(
+            # a shallow repository gives nothing without --update-shallow, and git does not say so
+            *("fetch", "--quiet", "--prune", "--no-tags", "--update-shallow"),
+            *(self.address, f"+{_BRANCHES}/*:{_BRANCHES}/*"),
+        )
         self._trees, self._commits, self._changed = {}, {}, set()
         listed = self._git("for-each-ref", "--format=%(objectname) %(refname)", _BRANCHES).decode()
         for line in listed.splitlines():
@@ -60,6 +81,17 @@ class GitRepository(Remote):
             name = branch.removeprefix(f"{_BRANCHES}/")
             if name == _MARK or MACHINE.fullmatch(name):
                 self._commits[name], self._trees[name] = commit, self._tree(commit)
+
+    def _drop_damaged(self) -> bool:
+        """Empty the cache if git finds it damaged, as by a power cut, and return whether it did."""
+        with suppress(StoreError):
+            self._git("fsck", "--no-dangling")
+            return False
+        for name in ("objects", "refs"):
+            shutil.rmtree(self.cache / name, ignore_errors=True)
+        for name in ("HEAD", "config", "packed-refs", "shallow"):
+            (self.cache / name).unlink(missing_ok=True)
+        return True
 
     def _tree(self, commit: str) -> dict[str, str]:
         found = {}
@@ -105,6 +137,15 @@ class GitRepository(Remote):
 
     def flush(self) -> None:
         """Push the changed branches. One that somebody has changed since the fetch is refused: the next run does it."""
+        try:
+            self._push()
+        except StoreError as error:
+            if not self._drop_damaged():
+                raise
+            told = f"{error.message}; the local copy was damaged and is made again by the next `klaw sync`"
+            raise StoreError(told, hint="klaw sync") from error
+
+    def _push(self) -> None:
         for branch in sorted(self._changed):
             lines = "".join(f"100644 blob {blob}\t{name}\0" for name, blob in sorted(self._trees[branch].items()))
             tree = self._git("mktree", "-z", stdin=lines.encode()).decode().strip()

@@ -39,6 +39,10 @@ class Remote(ABC):
     def fetch(self) -> None:  # noqa: B027  # most places need no step of their own
         """Get what others have written, where that is a step of its own."""
 
+    def fetch_all(self) -> None:
+        """Get everything, also what this machine has already: an examination is of the place, not of a copy."""
+        self.fetch()
+
     @abstractmethod
     def names(self) -> list[str]:
         """Return the names of the files that may be segments, sorted; also of copies under other names."""

@@ -258,7 +258,7 @@ class Sync(Here):
 
     def _examined(self, remote: Remote) -> Iterator[str]:
         key = self.key
-        remote.fetch()
+        remote.fetch_all()
         self._require(remote, key)
         names = remote.names()
         unnumbered = set[str]()
