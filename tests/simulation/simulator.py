@@ -78,6 +78,7 @@ _COLLIDING = 4  # the ids of saved texts collide in one life of so many
 _DEFECT_SECONDS = 360
 _PATTERNS = 10_000  # that Python keeps, in place of 512
 _monotonic = time.monotonic  # the real one
+_AGAIN_SECONDS = 5.0
 #: A part of the name of a kept life that is lived in both stores.
 _BOTH = "both-"
 #: Lives operations of a seed.
@@ -370,6 +371,12 @@ def shrink(live: Live, life: list[Operation], seed: int, wanted: str, seconds: f
     return life
 
 
+def _end(*_: object) -> None:
+    """End, and put everything away. Python may drop an exception, as in a hook of a fork, so it comes again."""
+    signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+    sys.exit(128 + signal.SIGTERM)
+
+
 def main() -> int:
     """Live the days that were asked for; print what was found, and return 1 if anything was."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -399,7 +406,8 @@ def main() -> int:
             [sys.executable, *sys.argv],
             {**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1"},
         )
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # what is below is put away
+    for number in (signal.SIGTERM, signal.SIGALRM):
+        signal.signal(number, _end)
     memory_files = Path("/dev/shm")  # there a flush costs nothing
     prefix = f"days{os.getpid():07}_"
     with tempfile.TemporaryDirectory(prefix=prefix, dir=memory_files if memory_files.is_dir() else None) as place:
@@ -418,9 +426,9 @@ def main() -> int:
                 limits = options.seed or 1, options.seconds or _DEFECT_SECONDS
                 return find_defects(stage, options.defects or [*PAST, *OF_TWINS, *PROVED], limits)
             first = Random().randrange(10**6) if options.seed is None else options.seed
-            print(f"seeds {first} to {first + options.days - 1}", flush=True)
             return night(stage, first, options)
         finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             stage.server.stop()
             if stage.earlier is not None:
                 stage.earlier.remove()
@@ -462,6 +470,7 @@ def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
     began, spent = _monotonic(), sum(os.times()[:4])
     every = {"sqlite": sys.maxsize, "postgres": 1}.get(options.store, _TWINS)
     try:
+        print(f"seeds {first} to {first + options.days - 1}", flush=True)
         plans = Plans(rehearse(stage))
         began, spent = _monotonic(), sum(os.times()[:4])
         for seed in range(first, first + options.days):
