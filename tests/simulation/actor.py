@@ -7,6 +7,7 @@ from http.client import HTTPException
 from random import Random
 from typing import Any
 
+import garbage
 import questions
 from attrs import evolve
 from doors import Doors
@@ -75,6 +76,7 @@ class Actor(Doors, Hands):
         if not company:  # which sees the numbers of the system
             self.files.install()
             questions.install()
+            garbage.install()
         self.disk = Disk(home.data, seed_dice(seed, is_alone=not company), self.clock, beside=beside)
         if together is not None:
             together.join()
@@ -106,6 +108,7 @@ class Actor(Doors, Hands):
             fault = Fault("")
         if fault.kind == "interrupt" and self._sides is None:
             self._sides = Sides(self.memory, self.home.data, probes=1000 * operation.number)
+        garbage.go_on()
         self._say("begin", operation.number)
         interrupter = self._interrupter(operation, fault)
         self._overtaken = []

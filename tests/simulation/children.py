@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import garbage
+
 _CPU_SECONDS = 600  # of a child: more is a loop without end
 _LOOK_SECONDS, _LOOKS = 60, 10  # at a child from which nothing is heard: if it has used no CPU meanwhile, it hangs
 _FAILED = 70
@@ -63,6 +65,7 @@ def forked(
 
         try:
             be_child()
+            garbage.begin()
             if limit:
                 resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
             work(say)

@@ -61,6 +61,8 @@ OF_TWO = ("far", "sync")
 _TWO = 1 / 3
 #: What begins a part of the day beside a process that stays, and what ends that.
 COMPANY, LEAVE = ("watch", "serve"), "leave"
+#: What stands among the digests where such a part begins: how processes take turns depends on real time.
+REAL = "real time"
 _COMPANY = 4  # one life of so many has such a part
 _COMPANY_SIZES = 6, 20
 _PAUSES = (1, 5, 60, 900)
@@ -364,6 +366,20 @@ class Outcome:
     problems: list[tuple[int, str]] = field(factory=list)
     counts: Counter[str] = field(factory=Counter)
     digests: list[str] = field(factory=list)
+
+    def told(self) -> tuple[list[tuple[int, str]], dict[str, int], list[str]]:
+        """Return this in words, for :meth:`learn`."""
+        return self.problems, dict(self.counts), self.digests
+
+    def learn(self, problems: list[list[Any]], counts: dict[str, int], digests: list[str]) -> None:
+        """Add what another process has found."""
+        self.problems += [(number, text) for number, text in problems]
+        self.counts.update(counts)
+        self.digests += digests
+
+    def of_seed(self) -> Self:
+        """Return what only the seed decides: all, or what was done on the disk before a process with a real clock."""
+        return type(self)(digests=self.digests[: self.digests.index(REAL)]) if REAL in self.digests else self
 
     def signatures(self) -> list[str]:
         """Return the problems without what differs from life to life."""

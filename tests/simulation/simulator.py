@@ -6,10 +6,11 @@
     python tests/simulation/simulator.py --defects [NAME ...] [--seed N] [--seconds S]
 
 A seed is one life of 60 operations at one commit: its texts, moments, faults and bytes are the same each time
-(``--twice`` lives each life twice and compares every step on the disk). A failing life is shortened (``--shrink``) and
-kept as a file (``--keep``), which ``--replay`` lives again. ``--bug`` puts a known defect into the product, which must
-be found. ``--store`` says which lives are lived in PostgreSQL, too. ``--from`` lets an earlier version of Klaw live the
-first part of each day, in both stores. The exit status is 1 if anything was found.
+(``--twice`` lives each life twice and compares every step on the disk, until a process with a real clock begins). A
+failing life is shortened (``--shrink``) and kept as a file (``--keep``), which ``--replay`` lives again. ``--bug`` puts
+a known defect into the product, which must be found. ``--store`` says which lives are lived in PostgreSQL, too.
+``--from`` lets an earlier version of Klaw live the first part of each day, in both stores. The exit status is 1 if
+anything was found.
 
 ``--defects`` puts defects into the product, one after the other: past ones, those that only PostgreSQL has, and more.
 It lives until each is found, or for ``--seconds`` of CPU. It prints a table; the exit status is 1 if one was not found.
@@ -52,6 +53,7 @@ from lives import (  # noqa: E402
     LATER,
     LEAVE,
     OF_TWO,
+    REAL,
     Known,
     Operation,
     Outcome,
@@ -115,6 +117,21 @@ class Stage:
         return outcome
 
     def live(self, life: Sequence[Operation], seed: int) -> Outcome:
+        """Live a life in a process that knows nothing of earlier ones: what is kept of them is looked up no more."""
+        outcome = Outcome()
+
+        def learn(said: list[Any]) -> None:
+            if said[0] == "outcome":
+                outcome.learn(*said[1:])
+            else:
+                outcome.problems.append((-1, said[1]))
+
+        _, status = forked(lambda say: say("outcome", *self.live_here(life, seed).told()), limit=0, answer=learn)
+        if status:
+            outcome.problems.append((-1, f"the day: {_how_it_ended(status)}"))
+        return outcome
+
+    def live_here(self, life: Sequence[Operation], seed: int) -> Outcome:
         """Live a life over all of its deaths."""
         shutil.rmtree(self.root, ignore_errors=True)
         self._collide = seed % _COLLIDING == 0 and not any(operation.kind in OF_TWO for operation in life)
@@ -129,6 +146,7 @@ class Stage:
         beside = Beside(home, model, outcome, self.root / "before-part")
         while begin < len(life):
             if life[begin].kind in BOUNDARIES:
+                outcome.digests += [REAL] * (life[begin].kind in COMPANY)
                 died = beside.live(life[begin]) or died
                 begin += 1
                 continue
@@ -337,7 +355,7 @@ def load(modules: Sequence[str], patterns: Sequence[tuple[str, int]]) -> None:
 def rehearse(stage: Stage) -> dict[str, Known]:
     """Return what a life without faults meets in each kind of operation."""
     stage.known = {}
-    outcome = evolve(stage, earlier=None).live(rehearsal(), 1)
+    outcome = evolve(stage, earlier=None).live_here(rehearsal(), 1)
     assert not outcome.problems, outcome.problems
     known, stage.known = stage.known, None
     gc.freeze()  # what was loaded is shared with every child, and none looks through it
@@ -484,7 +502,7 @@ def night(stage: Stage, first: int, options: argparse.Namespace) -> int:
                 twins = stage.live_twice(both, seed)
                 total.update(twins.counts)
                 found.append((both, stage.live_twice, twins))
-            if options.twice and (again := stage.live(life, seed)) != outcome:
+            if options.twice and (again := stage.live(life, seed)).of_seed() != outcome.of_seed():
                 outcome.problems.append((-1, f"a second time it was another life: {difference(outcome, again)}"))
             for lived, live, was in found:
                 for signature in was.signatures():
@@ -576,6 +594,7 @@ def _look_for(
 
 def difference(one: Outcome, other: Outcome) -> str:
     """Return the first step on the disk, or else the answer, that two lives of one seed do not share."""
+    one, other = one.of_seed(), other.of_seed()
     for step, second in zip(one.digests, other.digests, strict=False):
         if step != second:
             return f"{step}, {second}"

@@ -24,12 +24,14 @@ for seconds in ("0", "1.2", "0.1"):
     with Interrupter() as met:
         QueryVectors().embed(seconds, Slow(), SpaceRecord(Slow.space, vector), "memory")
     print(*met.places, sep=", ")
+print(len(sys._current_frames()), "thread")
 """
 
 
 def test_a_question_meets_the_same_places_however_late_its_answer_comes():
     paths = [str(_HERE), str(_HERE.parent / "crash")]
     run = subprocess.run([sys.executable, "-c", _ASKED, *paths], capture_output=True, text=True, check=True)
-    _, late, soon = run.stdout.splitlines()  # the first one of a thread meets more
+    _, late, soon, left = run.stdout.splitlines()  # the first one of a thread meets more
     assert late == soon
     assert "c_return get for QueryVectors.embed" in late
+    assert left == "1 thread"  # none that has or has not begun to wait when the next question comes

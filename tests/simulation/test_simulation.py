@@ -95,8 +95,10 @@ def test_lives_that_failed_once_pass():
 
 
 def test_a_seed_is_the_same_life_twice():
-    lived = simulate("--seed", "2", "--days", "1", "--twice")  # without two threads, whose turns a third one may change
+    """The day has two threads, many questions, and no process with a real clock."""
+    lived = simulate("--seed", "10", "--days", "1", "--twice")
     assert lived.returncode == 0, lived.stdout + lived.stderr
+    assert "'thread': 9}" in lived.stdout
 
 
 @pytest.mark.campaign

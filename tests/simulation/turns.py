@@ -6,7 +6,6 @@ which then has it. So one seed has one schedule. Each order is one that two thre
 """
 
 import functools
-import gc
 import os
 import sys
 import threading
@@ -230,10 +229,8 @@ def take_turns(works: Sequence[Callable[[], object]], dice: Random, stuck: int) 
     """Let two threads do this in turns; return how many. The process ends with ``stuck`` if neither can go on."""
     turns = Turns(dice, lambda: os._exit(stuck))
     _now.append(turns)
-    gc.disable()  # whoever watches the turns allocates too, as often as a busy machine lets it
     try:
         turns.run(works)
     finally:
-        gc.enable()
         _now.clear()
     return turns.taken
