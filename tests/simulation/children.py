@@ -74,14 +74,19 @@ def forked(
             say("problem", f"escaped: {traceback.format_exc()[-600:]}")
         finally:
             os._exit(status)
-    os.close(writer)
-    os.close(answers)
     said = []
-    with os.fdopen(answering, "w", encoding="utf-8") as reply:
-        for line in _lines(reader, child, limit):
-            said.append(json.loads(line))
-            if answer is not None and (answered := answer(said[-1])) is not None:
-                print(json.dumps(answered), file=reply, flush=True)
+    try:
+        os.close(writer)
+        os.close(answers)
+        with os.fdopen(answering, "w", encoding="utf-8") as reply:
+            for line in _lines(reader, child, limit):
+                said.append(json.loads(line))
+                if answer is not None and (answered := answer(said[-1])) is not None:
+                    print(json.dumps(answered), file=reply, flush=True)
+    except BaseException:  # who removes the directory of a child must not meet it
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
     _, status = os.waitpid(child, 0)
     return said, "hang" if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
