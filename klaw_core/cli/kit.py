@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from klaw_core.cli.empty_values import MayBeEmpty
     from klaw_core.cli.free_text import FreeText
     from klaw_core.cli.listings import Listing, chosen_format, format_option, show
+    from klaw_core.cli.moments import shown_day, shown_moment
     from klaw_core.cli.neutral import escaped_json, plain_lines, visible, visible_json
     from klaw_core.cli.notices import notify
     from klaw_core.cli.numbers import Number, NumberRange
@@ -76,6 +77,7 @@ _MODULES = {
     "empty_values": "MayBeEmpty",
     "free_text": "FreeText",
     "listings": "Listing chosen_format format_option show",
+    "moments": "shown_day shown_moment",
     "neutral": "escaped_json plain_lines visible visible_json",
     "notices": "notify",
     "numbers": "Number NumberRange",
@@ -131,6 +133,8 @@ __all__ = [
     "refuse_before_subcommand",
     "run",
     "show",
+    "shown_day",
+    "shown_moment",
     "since",
     "size",
     "systemd_unit",

@@ -75,6 +75,7 @@ def _list_workspaces(root: click.Context, **options: object) -> None:
 
 
 def _documents(memory: Memory, prefix: str, collection: str | None, after: str, limit: int | None) -> Listing:
+    from klaw_core.cli.moments import shown_day
     from klaw_core.cli.output import StyledText
     from klaw_core.values.collections import MEMORY
 
@@ -87,7 +88,7 @@ def _documents(memory: Memory, prefix: str, collection: str | None, after: str, 
         ("path", "origin", "collection", "created_at"),
         "path",
         lambda row: [
-            StyledText(row["created_at"][:10], "dim"),
+            StyledText(shown_day(row["created_at"]), "dim"),
             StyledText(row["path"], "bold cyan"),
             *([StyledText(row["collection"], "dim")] if other else []),
         ],

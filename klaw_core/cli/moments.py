@@ -54,6 +54,23 @@ def by_the_clock(moment: datetime) -> datetime:
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+def shown_day(stored: str) -> str:
+    """Return the day of a moment that is stored (``2026-02-24T23:30:00.000Z``), as people read it.
+
+    It is that of the reader's clock, as a day that people type is. The beginning of a day in UTC is that of a note of
+    that day, which is the same day everywhere. Of no moment it is "".
+    """
+    if not stored:
+        return ""
+    moment = datetime.fromisoformat(stored)
+    return moment.date().isoformat() if moment.time() == time() else f"{by_the_clock(moment):%Y-%m-%d}"
+
+
+def shown_moment(moment: datetime, *, seconds: bool = False) -> str:
+    """Return a moment by the reader's clock, as people read it."""
+    return f"{by_the_clock(moment):{'%Y-%m-%d %H:%M:%S' if seconds else '%Y-%m-%d %H:%M'}}"
+
+
 def _parsed(text: str, now: datetime) -> datetime | tuple[date, date]:
     """Return a moment in UTC, or the first and the last day of a period."""
     today = by_the_clock(now).date()

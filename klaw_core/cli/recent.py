@@ -42,6 +42,7 @@ def command(
 def listing_of(documents: Sequence[ListedDocument], empty: str) -> Listing:
     """Return a list of documents with the first words of each."""
     from klaw_core.cli.json_forms import to_json
+    from klaw_core.cli.moments import shown_day
     from klaw_core.cli.output import StyledText
 
     return Listing(
@@ -49,7 +50,7 @@ def listing_of(documents: Sequence[ListedDocument], empty: str) -> Listing:
         ("path", "created_at", "source", "title", "preview"),
         "path",
         lambda row: [
-            StyledText(row["created_at"][:10], "dim"),
+            StyledText(shown_day(row["created_at"]), "dim"),
             StyledText(row["path"], "bold cyan"),
             *([StyledText(row["title"], "dim")] if row["title"] else []),
         ],

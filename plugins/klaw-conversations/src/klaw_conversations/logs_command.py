@@ -138,10 +138,10 @@ def _show(settings: Settings, lines: Iterable[JournalLine], *, torn: bool = True
 
 
 def _print(message: Message) -> None:
-    from klaw_core.cli.kit import StyledText, data
+    from klaw_core.cli.kit import StyledText, data, shown_moment
     from klaw_journals.messages import SESSION_BREAK, speaker_of
 
-    when = message.ts.strftime("%Y-%m-%d %H:%M:%S")
+    when = shown_moment(message.ts, seconds=True)
     if message.type == SESSION_BREAK:
         data().line(StyledText(f"{when}  a new session begins", "dim"))
         return

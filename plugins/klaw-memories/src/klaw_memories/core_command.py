@@ -105,7 +105,7 @@ def history_command(settings: Settings, *, section: str | None, key: str | None)
     `klaw core set` sets a value again; `klaw core delete` also erases what this list has of a key.
     """
     from klaw_core import to_json
-    from klaw_core.cli.kit import StyledText, data, notify, print_json
+    from klaw_core.cli.kit import StyledText, data, notify, print_json, shown_day
 
     with _core(settings) as core:
         found = core.history(section, key)
@@ -114,7 +114,7 @@ def history_command(settings: Settings, *, section: str | None, key: str | None)
         return
     for fact in found:
         name = StyledText(f"{fact.section}.{fact.key}", "bold cyan")
-        data().line(name, f" = {fact.value}", StyledText(f"  (changed by {fact.by}, {fact.at[:10]})", "dim"))
+        data().line(name, f" = {fact.value}", StyledText(f"  (changed by {fact.by}, {shown_day(fact.at)})", "dim"))
     if not found:
         notify(settings, "no agent has replaced or removed what you wrote there")
 

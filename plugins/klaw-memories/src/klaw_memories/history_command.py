@@ -26,7 +26,7 @@ def command(settings: Settings, *, path: str) -> None:
         texts = [saved.redactor.text(each.text) for each in found]
         gone = replaced(saved.journal.replay().records)
     from klaw_core import to_json
-    from klaw_core.cli.kit import StyledText, data, print_json
+    from klaw_core.cli.kit import StyledText, data, print_json, shown_moment
 
     if settings.json:
         print_json(
@@ -40,6 +40,6 @@ def command(settings: Settings, *, path: str) -> None:
     for each, text in zip(found, texts, strict=True):
         state = "replaced" if each.id in gone else "current"
         tags = f"  [{', '.join(each.tags)}]" if each.tags else ""
-        out.line(StyledText(each.id, "bold cyan"), f"  {each.created_at:%Y-%m-%d %H:%M}  {state}{tags}")
+        out.line(StyledText(each.id, "bold cyan"), f"  {shown_moment(each.created_at)}  {state}{tags}")
         for line in text.splitlines():
             out.line(f"   {line}")

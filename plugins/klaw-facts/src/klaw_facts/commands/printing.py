@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from klaw_core.cli.kit import Listing, Settings, StyledText, counted, data, notify, print_json
+from klaw_core.cli.kit import Listing, Settings, StyledText, counted, data, notify, print_json, shown_moment
 
 if TYPE_CHECKING:
     from klaw_core import SearchResult
@@ -131,7 +131,7 @@ def show_runs(settings: Settings, found: Sequence[CompressionRun]) -> None:
     out = data()
     for run in found:
         state = ", undone" if run.is_undone else ""
-        out.line(StyledText(run.id, "bold cyan"), f"  {run.at:%Y-%m-%d %H:%M}{state}")
+        out.line(StyledText(run.id, "bold cyan"), f"  {shown_moment(run.at)}{state}")
         parts = {"digest": run.days, "archived": run.archived, "merged": run.merged, "profile": run.profile}
         for name, items in {**parts, "summary": run.chats}.items():
             for item in items:

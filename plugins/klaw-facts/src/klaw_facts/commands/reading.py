@@ -23,6 +23,7 @@ from klaw_core.cli.kit import (
     notify,
     pass_settings,
     print_json,
+    shown_moment,
     tilde,
     write_file,
 )
@@ -195,7 +196,7 @@ def _show_place(place: Place) -> None:
     out, message = data(), place.message
     out.line()
     who = speaker_of(message.role, message.meta)
-    when = message.ts.strftime("%Y-%m-%d %H:%M")
+    when = shown_moment(message.ts)
     out.line(StyledText(f"{place.path}:{place.line}", "cyan"), f"  {who}, {when}")
     before = message.content[max(place.start - _AROUND, 0) : place.start]
     after = message.content[place.end : place.end + _AROUND]
