@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from time import tzset
@@ -94,7 +95,7 @@ class Deeds:
 
     def _noted(self) -> list[str]:
         """Return the words of the notes."""
-        return [told[2] for path in self.home.notes.glob("*.md") if len(told := path.read_text("utf-8").split()) > 2]
+        return [told[2] for path in self.home.notes.glob("*.md") if len(told := _words_of(path)) > 2]
 
     def _shown(self, where: str, told: str) -> None:
         """Look for what none may be shown."""
@@ -177,20 +178,23 @@ class Deeds:
         path: Path | None = self._pick(operation, self.home.notes.glob("*.md"))
         if path is not None:
             self._begin_of(f"notes/{path.name}", "")
-            self.files.forget(path)
-            path.unlink()
+            with suppress(FileNotFoundError):  # another thread has renamed or deleted it
+                self.files.forget(path)
+                path.unlink()
             if not self._is_watched(operation):
                 self._reported(operation, self.memory.index(self.home.notes))
 
     def do_rename(self, operation: Operation) -> str:
         """Rename a note: it is found under its new name only."""
         path: Path | None = self._pick(operation, self.home.notes.glob("*.md"))
-        if path is None:
+        told = [] if path is None else _words_of(path)
+        if path is None or not told:
             return ""
-        word, to = path.read_text("utf-8").split()[2], path.with_name(f"r{operation.number}.md")
+        word, to = told[2], path.with_name(f"r{operation.number}.md")
         for each in (path, to):
             self._begin_of(f"notes/{each.name}", word)
-        path.rename(to)
+        with suppress(FileNotFoundError):
+            path.rename(to)
         if self._is_watched(operation):
             return ""
         is_whole = self._reported(operation, self.memory.index(self.home.notes))
@@ -287,3 +291,10 @@ class Deeds:
 
     def do_clock(self, _: Operation) -> None:
         """The clock was set."""
+
+
+def _words_of(path: Path) -> list[str]:
+    """Return the words of a note; none if another thread has renamed or deleted it."""
+    with suppress(FileNotFoundError):
+        return path.read_text("utf-8").split()
+    return []
