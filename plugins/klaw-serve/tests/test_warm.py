@@ -132,13 +132,20 @@ def test_a_helper_that_does_not_fit_ends_with_all_its_processes(home, files, end
         assert "twelve hundred" in home.run(*QUESTION).stdout
 
 
-def test_a_changed_module_ends_the_helper(home, files):
-    from klaw_serve.warm import forks
-
+def test_a_changed_module_ends_the_helper(home, files, tmp_path, monkeypatch):
+    """The module is the test's own: helpers of other tests have those of Klaw."""
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    module = packages / "klaw_of_a_test.py"
+    module.touch()
+    (packages / "sitecustomize.py").write_text("import klaw_of_a_test\n", "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(packages))
     enable(home)
-    with left_behind(home, files):
+    with left_behind(home, files) as (state, _):
         pids = pids_of(files)
-        os.utime(forks.__file__)
+        run_by_helper(home, *QUESTION)
+        assert files.running() == state
+        os.utime(module, (1, 1))
         until(lambda: all_ended(pids), what="no process is left")
 
 

@@ -26,9 +26,11 @@ ROLE = "klaw"
 _START_SECONDS = 600
 #: Waits until a line comes, or until nobody is left who could write one. Then what is left of the server is removed.
 _GUARD = """read -r line
-test -d "$1" || exit 0
-"$0" -D "$1" -m immediate -w stop
-rm -rf "$1"
+test -d "$0" || exit 0
+kill -QUIT "$(head -n 1 "$0/postmaster.pid")"
+looks=0
+while test -e "$0/postmaster.pid" && test $looks -lt 600; do sleep 0.1; looks=$((looks + 1)); done
+rm -rf "$0"
 """
 
 
@@ -50,11 +52,10 @@ class PostgresServer:
             self._server = get_server(self.directory, cleanup_mode="delete")
         if self._guard is None:
             self._guard = subprocess.Popen(  # noqa: S603  # a few words of ours
-                ["/bin/sh", "-c", _GUARD, str(self._server.bin_path / "pg_ctl"), str(self.directory)],
+                ["/bin/sh", "-c", _GUARD, str(self.directory)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                user=self._server.system_user,
                 env=child_environment(),
                 cwd="/",
                 start_new_session=True,  # what interrupts this process does not end it
