@@ -108,15 +108,15 @@ def test_a_memory_moves_to_postgresql_and_back(places, tmp_path):
 
 
 def test_the_command_prints_what_was_moved(places, tmp_path, monkeypatch):
-    from klaw_core.cli.kit import Settings
-    from klaw_store_postgres.command import command, config_of
+    from klaw_core.cli.program import cli
+    from klaw_store_postgres.command import config_of
 
     (tmp_path / "config.toml").write_text('[memory.embedding]\ntype = "none"\n')
     monkeypatch.setenv("KLAW_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.setenv("KLAW_DATA_DIR", str(tmp_path / "here"))
     with Memory.open(config_of(load_config(), places[0])) as memory:
         memory.save("the lantern hangs at the pier")
-    done = CliRunner().invoke(command, [places[0], places[1]], obj=Settings(), catch_exceptions=False)
+    done = CliRunner().invoke(cli, ["migrate", *places[:2]], catch_exceptions=False)
     assert "saved: 1" in done.output
 
 
