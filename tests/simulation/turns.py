@@ -167,11 +167,6 @@ class Turns:
 _now: list[Turns] = []
 
 
-def are_taken() -> bool:
-    """Return whether two threads take turns now."""
-    return bool(_now)
-
-
 def give_way() -> bool:
     """Give way, if two threads take turns and this is one of them. Who sleeps lets the other one do much."""
     return bool(_now) and _now[-1].give_way(_NAP_PLACES)

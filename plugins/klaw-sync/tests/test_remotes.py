@@ -293,7 +293,11 @@ def test_a_cache_that_is_damaged_before_a_push_is_made_again_by_the_next_run(tmp
 @pytest.mark.promise("Y35")
 def test_an_examination_reads_the_repository_and_not_its_cache(tmp_path):
     one, _other = filled(tmp_path)
+    left = one.cache.with_name(f"{one.cache.name}-examined")
+    left.mkdir()
+    (left / "HEAD").write_text("what a killed examination has left", "utf-8")
     one.fetch_all()
+    assert not left.exists()
     damage(tmp_path / "shared.git")
     one.fetch()
     with pytest.raises(StoreError, match="git fetch"):

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from attrs import define, field
 
@@ -62,8 +61,13 @@ class GitRepository(Remote):
 
     def fetch_all(self) -> None:
         """Get all branches from the repository itself, too: the cache has what a damaged one can no longer give."""
-        with TemporaryDirectory() as place:
-            GitRepository(self.address, Path(place)).fetch()
+        place = self.cache.with_name(f"{self.cache.name}-examined")  # below the data: a kill may leave what is in it
+        with locked(self.cache, limit_seconds=_SECONDS):
+            shutil.rmtree(place, ignore_errors=True)
+            try:
+                GitRepository(self.address, place).fetch()
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
         self.fetch()
 
     def _update(self) -> None:
