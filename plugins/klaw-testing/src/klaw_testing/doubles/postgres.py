@@ -29,7 +29,11 @@ _GUARD = """read -r line
 test -d "$0" || exit 0
 kill -QUIT "$(head -n 1 "$0/postmaster.pid")"
 looks=0
-while test -e "$0/postmaster.pid" && test $looks -lt 600; do sleep 0.1; looks=$((looks + 1)); done
+while test -e "$0/postmaster.pid" && test $looks -lt 600
+do
+  sleep 0.1
+  looks=$((looks + 1))
+done
 rm -rf "$0"
 """
 
