@@ -267,11 +267,8 @@ def _checked(settings: Settings, key: str, source: str, *, alone: bool = False) 
             decisive = _decided(config.layers, key)[0] in {"", str(candidate)}
         except ConfigError as error:
             problems, missing, decisive = list(error.problems), [], False
-    return _Checked(tuple(_renamed(problems, candidate, file)), tuple(missing), decisive)
-
-
-def _renamed(problems: Sequence[str], candidate: Path, file: Path) -> list[Any]:
-    return [problem.replace(str(candidate), str(file)) for problem in problems]
+    renamed = (problem.replace(str(candidate), str(file)) for problem in problems)
+    return _Checked(tuple(renamed), tuple(missing), decisive)
 
 
 def _decided(layers: Sequence[tuple[str, Mapping[str, Any]]], place: str) -> tuple[str, Any]:

@@ -111,7 +111,9 @@ def _show(places: dict[Path, str], parts: list[ComponentState], following: str) 
             StyledText(_state(part), "bold red" if part.problem else "green"),
             StyledText(part.kind, "dim"),
             StyledText(part.type, "bold"),
-            StyledText(_fault(part), "cyan") if part.problem else StyledText(_distribution_of(part), "dim"),
+            StyledText(" → ".join(filter(None, (part.problem, part.remedy))), "cyan")
+            if part.problem
+            else StyledText("; ".join(filter(None, (part.distribution, part.limitation))), "dim"),
         ]
         for part in parts
     ]
@@ -127,11 +129,3 @@ def _state(part: ComponentState) -> str:
     if not part.problem:
         return "ready"
     return "broken" if part.distribution else "missing"
-
-
-def _distribution_of(part: ComponentState) -> str:
-    return f"{part.distribution}; {part.limitation}" if part.limitation else part.distribution
-
-
-def _fault(part: ComponentState) -> str:
-    return f"{part.problem} → {part.remedy}" if part.remedy else part.problem

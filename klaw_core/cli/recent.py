@@ -32,10 +32,13 @@ def command(
 
     The date of a note is taken from its name or front matter, or else from the file's modification time.
     """
+    from klaw_core.cli.moments import shown_day
+
     form = chosen_format(settings, form)
     with settings.open_memory() as memory:
         found = memory.recent(limit, since=since, collection=collection)
-    empty = "nothing is indexed yet: klaw index DIR" if since is None else f"nothing since {since.date().isoformat()}"
+    nothing = "nothing is indexed yet: klaw index DIR"
+    empty = nothing if since is None else f"nothing since {shown_day(since.isoformat())}"
     show(settings, listing_of(found, empty), form)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import attrs
 
+from klaw_core.cli.moments import shown_day
 from klaw_core.cli.neutral import csv_cell, neutral, one_line, path_line, plain_lines
 from klaw_core.cli.output import Output, StyledText
 from klaw_core.cli.snippets import ChooseWindow, Snippet, find_marks, make_snippet, snippet_of
@@ -159,14 +160,9 @@ def _relevance_text(result: SearchResult) -> str:
 
     Of what is only listed, return the day.
     """
-    if _is_listed(result):
-        return f"  {result.created_at.date().isoformat()}"
+    if result.relevance is None and not result.explain:  # listed, not found: there was no question
+        return f"  {shown_day(result.created_at.isoformat())}"
     return "" if result.relevance is None else f"  {result.relevance:.2f}"
-
-
-def _is_listed(result: SearchResult) -> bool:
-    """Return whether a result was listed, not found: it satisfies conditions, and there was no question."""
-    return result.relevance is None and not result.explain
 
 
 def _snippet(result: SearchResult, look: ResultStyle) -> Snippet:

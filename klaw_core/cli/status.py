@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -30,24 +32,23 @@ def command(settings: Settings) -> None:
         files = memory.config.files
         unread = {name: _unread(memory, name) for name in status.workspaces}
     from klaw_core.cli.json_forms import to_json
-    from klaw_core.cli.output import data, print_json
+    from klaw_core.cli.output import StyledText, data, print_json
 
     if settings.json:
         print_json({**to_json(status), "config_files": to_json(files), "unread": to_json(unread)})
     else:
         _show(data(), status, [str(file) for file in files], unread)
-        if settings.verbose:
-            _show_skipped(data(), status)
+        for item in chain.from_iterable(status.skipped.values()) if settings.verbose else ():
+            data().line(StyledText("skipped ", "yellow"), f"{item.path}: {item.reason}")
 
 
 def _unread(memory: Memory, name: str) -> Mapping[str, int]:
     """Return how many files of each kind a workspace has that are not read; none if they cannot be listed."""
     from klaw_core.errors import KlawError
 
-    try:
-        unread: Mapping[str, int] = memory.workspaces.unread(name)
-    except KlawError:
-        return {}
+    unread: Mapping[str, int] = {}
+    with suppress(KlawError):
+        unread = memory.workspaces.unread(name)
     return unread
 
 
@@ -72,15 +73,6 @@ def _show(out: Output, status: Status, files: list[str], unread: Mapping[str, Ma
     _show_origins(out, status, unread)
     for problem in status.problems:
         out.line(StyledText("! ", "bold red"), problem)
-
-
-def _show_skipped(out: Output, status: Status) -> None:
-    """Print the files that the last index run of each workspace skipped."""
-    from klaw_core.cli.output import StyledText
-
-    for skipped in status.skipped.values():
-        for item in skipped:
-            out.line(StyledText("skipped ", "yellow"), f"{item.path}: {item.reason}")
 
 
 def _show_origins(out: Output, status: Status, unread: Mapping[str, Mapping[str, int]]) -> None:

@@ -117,17 +117,13 @@ def request_of(words: Sequence[str]) -> bytes:
     fields = [
         installation(),
         os.getcwd(),  # noqa: PTH109  # as above
-        *map(_way_of, streams),
+        *(f"{each.encoding} {each.errors} {each.line_buffering:d} {each.write_through:d}" for each in streams),
         str(len(words)),
         *words,
         *(f"{name}={value}" for name, value in os.environ.items()),
     ]
     body = b"".join(os.fsencode(field) + b"\0" for field in fields)
     return len(body).to_bytes(HELPER_NUMBER_BYTES, "big") + body
-
-
-def _way_of(stream: Any) -> str:
-    return f"{stream.encoding} {stream.errors} {stream.line_buffering:d} {stream.write_through:d}"
 
 
 def installation() -> str:

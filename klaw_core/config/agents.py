@@ -27,6 +27,8 @@ from klaw_core.values.config import Config, ConversationSettings, Selection
 from klaw_redaction import Redactor
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
+# Files that only a data directory has: another directory may have a directory `agents` too.
+_MARKS = ("klaw.db", "serve.token", "saved.jsonl", "workspaces.json")
 #: The fields of :class:`Config` that an agent inherits; all other fields have their defaults. Of the options in
 #: ``_FILTERED``, :func:`klaw_core.config.options.withheld` leaves some to the owner.
 INHERITED = frozenset(
@@ -74,18 +76,13 @@ def opened_agent(
     for a data directory. Raise ConfigError as it does, and if the agent has no memory.
     """
     owner_dir, name = data_dir.parent.parent, data_dir.name
-    usual = environment.get("KLAW_DATA_DIR") or user_directory("data")
-    if not _NAME.fullmatch(name) or not (owner_dir == Path(usual) or any(map(Path.exists, _marks_in(owner_dir)))):
+    usual = Path(environment.get("KLAW_DATA_DIR") or user_directory("data"))
+    if not _NAME.fullmatch(name) or not (owner_dir == usual or any((owner_dir / mark).exists() for mark in _MARKS)):
         return None
     config = agent_config(load_owner(data_dir=owner_dir), name, environment=environment, overrides=overrides)
     if config is None:
         raise agent_error(name, ["its memory is disabled: enabled = false"])
     return config
-
-
-def _marks_in(directory: Path) -> Iterator[Path]:
-    """Yield files that only a data directory has: another directory may have a directory `agents` too."""
-    return (directory / name for name in ("klaw.db", "serve.token", "saved.jsonl", "workspaces.json"))
 
 
 def agent_config(

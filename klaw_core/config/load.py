@@ -218,7 +218,8 @@ _DISPENSABLE = ("embedding", "reranking", "language_model")
 
 def _with_unset(chosen: dict[str, Any], unset: dict[str, str], problems: list[str]) -> dict[str, Any]:
     """Mark the optional components that use an unset variable; append all other unset variables to ``problems``."""
-    dispensable = [place for key in _DISPENSABLE for item in _as_selections(chosen.get(key)) for place in _places(item)]
+    optional = [item for key in _DISPENSABLE for item in _as_selections(chosen.get(key))]
+    dispensable = [each.place for item in optional for each in (item, *item.fallback)]
 
     def marked(item: Selection) -> Selection:
         own = [problem for place, problem in unset.items() if _owner(place, dispensable) == item.place]
@@ -237,10 +238,6 @@ def _with_unset(chosen: dict[str, Any], unset: dict[str, str], problems: list[st
 
 def _as_selections(chosen: Any) -> Sequence[Selection]:
     return chosen if isinstance(chosen, tuple) else () if chosen is None else (chosen,)
-
-
-def _places(item: Selection) -> Sequence[str]:
-    return [item.place, *(other.place for other in item.fallback)]
 
 
 def _owner(place: str, tables: Sequence[str]) -> str:

@@ -77,12 +77,8 @@ def withheld(component: Component[Any, Any], selection: Selection) -> frozenset[
     if selection.kind != EXTENSION.name:
         return lacking
     marks = {field.alias or field.name: field.metadata.get(INHERITS, ()) for field in attrs.fields(component.options)}
-    unshared = (key for key in selection.inherited if not _is_shared(marks.get(key, ()), selection.options[key]))
-    return lacking.union(unshared)
-
-
-def _is_shared(mark: Any, value: Any) -> bool:
-    return mark is True or value in mark
+    inherited = ((key, marks.get(key, ())) for key in selection.inherited)
+    return lacking.union(key for key, mark in inherited if mark is not True and selection.options[key] not in mark)
 
 
 def _no_arrays(table: Mapping[str, Any], options: type, place: str) -> Iterator[str]:

@@ -52,7 +52,8 @@ def read_settings(kind: type[S], place: str, table: Any, problems: list[str]) ->
     problems.extend(wrong)
     if wrong:
         return kind()
-    settings = kind(**{field.name: _frozen(table[field.name]) for field in fields})
+    given = {field.name: table[field.name] for field in fields}
+    settings = kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
     if isinstance(settings, ConversationSettings):
         problems.extend(_pattern_problems(f"{place}.redact", settings.redact))
     return settings
@@ -71,10 +72,6 @@ def _expected(field: attrs.Attribute[Any], value: Any) -> str:
     if good:
         return ""
     return f"an array of roles ({', '.join(roles)})" if roles else "an array of strings"
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _pattern_problems(place: str, patterns: Iterable[str]) -> list[str]:

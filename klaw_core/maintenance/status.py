@@ -18,7 +18,7 @@ from klaw_core.interfaces.source import Folder
 from klaw_core.interfaces.store import Snapshot
 from klaw_core.plugins.isolation import IsolatedSource
 from klaw_core.sources.catalogue import Sources
-from klaw_core.sources.skipped import SkippedFiles
+from klaw_core.sources.skipped import UNFINISHED, SkippedFiles
 from klaw_core.values.runs import Status
 from klaw_core.values.vectors import SpaceRecord
 
@@ -36,6 +36,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
     model_rows, model_problems = _language_model(assembly)
     known = sources.all()
     roots = {source.origin: root for source in known if (root := source.root) is not None}
+    skipped = SkippedFiles(DataDirectory(assembly.config.data_dir).skipped).all()
     embedder = assembly.embedder.name() if assembly.config.embedding.type != "none" else ""
     return Status(
         location=assembly.store.location,
@@ -60,14 +61,11 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             *(f"plugin {item.name}: {item.problem}" for item in assembly.registry.whole.plugins if item.problem),
             *(f"extension {name}: {error}" for name, error in extensions.problems().items()),
             *_orphaned_origins(sources),
+            *(f"{item.path}: {item.reason}" for item in skipped.get(UNFINISHED, ())),
             *(str(problem) for source in known if (problem := sources.machines.problem(source)) is not None),
             *indexes,
         ),
-        skipped={
-            name: skipped
-            for name, skipped in SkippedFiles(DataDirectory(assembly.config.data_dir).skipped).all().items()
-            if name in roots
-        },
+        skipped={name: items for name, items in skipped.items() if name in roots},
         elsewhere=_elsewhere(sources),
     )
 

@@ -260,7 +260,9 @@ class IndexRuns:
         if last is not None and known and last.state == self._state(indexer, stamp, source):
             report = IndexReport(unchanged=last.documents)
         else:
-            report = indexer.write(source, run, force=force, verify=verify, on_progress=on_progress)
+            noting = partial(self._note, source.origin, on_progress)
+            report = indexer.write(source, run, force=force, verify=verify, on_progress=noting)
+            self.skipped.note_run(source.origin, finished=True)
             report += IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=prepared)
             self.assembly.copies.keep_only(source.origin, partial(self._documents_of, source.origin, report))
             self.last.pop(place, None)
@@ -269,6 +271,12 @@ class IndexRuns:
         if source.root is not None:
             self.skipped.replace(source.origin, report.skipped)
         return report
+
+    def _note(self, origin: str, on_progress: ProgressCallback, progress: Progress) -> None:
+        """Report progress. After the first batch of several, note that the run has not finished."""
+        if progress.chunks and progress.done < progress.total:
+            self.skipped.note_run(origin, finished=False)
+        on_progress(progress)
 
     def _tell(
         self, report: IndexReport, sources: Iterable[IsolatedSource], trigger: Literal["", "search", "forced"]

@@ -1,20 +1,27 @@
 """``skipped.json`` in the data directory: the files that the last index run of each workspace skipped, and why.
 
-``klaw status`` shows them without reading the notes. Every run writes the file; it may be deleted at any time.
+``klaw status`` shows them without reading the notes. The origins whose last run has not finished have the key "". The
+file may be deleted at any time.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
-from attrs import frozen
+from attrs import asdict, frozen
 
 from klaw_core.errors import KlawError
 from klaw_core.files.atomic import locked, read_regular, write_atomically
 from klaw_core.values.runs import SkippedEntry
+
+#: The key of the origins whose last run has not finished, and the reason of each.
+UNFINISHED, _REASON = "", "the last index run has not finished; if none is running: `klaw index`"
+
+Entries: TypeAlias = tuple[SkippedEntry, ...]
 
 
 @frozen
@@ -23,7 +30,7 @@ class SkippedFiles:
 
     file: Path
 
-    def all(self) -> dict[str, tuple[SkippedEntry, ...]]:
+    def all(self) -> dict[str, Entries]:
         """Return the skipped files by origin."""
         try:
             entries = json.loads(read_regular(self.file))
@@ -33,35 +40,33 @@ class SkippedFiles:
 
     def replace(self, origin: str, skipped: Sequence[SkippedEntry]) -> None:
         """Record the files that a run over a whole source has skipped."""
-        self._change(origin, tuple(skipped))
+        self._change(origin, lambda _: tuple(skipped))
 
     def update(self, origin: str, paths: Sequence[str], skipped: Sequence[SkippedEntry]) -> None:
         """Record which of the documents ``paths`` a run has skipped; entries of other documents stay."""
-        kept = (item for item in self.all().get(origin, ()) if item.path not in paths)
-        self._change(origin, (*kept, *skipped))
+        self._change(origin, lambda known: (*(item for item in known if item.path not in paths), *skipped))
+
+    def note_run(self, origin: str, *, finished: bool) -> None:
+        """Record that a run over a whole source has written a part of it, or has finished."""
+        self.update(UNFINISHED, [origin], () if finished else [SkippedEntry(origin, _REASON, keep=True)])
 
     def forget(self, target: str, paths: Sequence[str]) -> None:
         """Drop the entries of a forgotten source (``notes/``), or of forgotten documents."""
         if target.endswith("/"):
             self.replace(target.rstrip("/"), ())
+            self.note_run(target.rstrip("/"), finished=True)
             return
         for path in paths:
             self.update(path.partition("/")[0], [path], ())
 
-    def _change(self, origin: str, skipped: tuple[SkippedEntry, ...]) -> None:
-        if self.all().get(origin, ()) == skipped:
+    def _change(self, origin: str, change: Callable[[Entries], Entries]) -> None:
+        if change(known := self.all().get(origin, ())) == known:
             return
         with suppress(KlawError), locked(self.file.parent):
-            self._write({**self.all(), origin: skipped})
-
-    def _write(self, skipped: Mapping[str, tuple[SkippedEntry, ...]]) -> None:
-        entries = {
-            name: [{"path": item.path, "reason": item.reason, "keep": item.keep} for item in items]
-            for name, items in sorted(skipped.items())
-            if items
-        }
-        text = json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
-        write_atomically(self.file, text.encode("utf-8", "backslashreplace").decode())
+            skipped = self.all()
+            skipped[origin] = change(skipped.get(origin, ()))
+            entries = {name: list(map(asdict, items)) for name, items in sorted(skipped.items()) if items}
+            write_atomically(self.file, json.dumps(entries, indent=1) + "\n")
 
 
 def _parse(item: Mapping[str, object]) -> SkippedEntry:

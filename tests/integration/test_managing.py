@@ -8,6 +8,7 @@ from unicodedata import normalize
 import pytest
 
 from klaw_core import ConfigError, NewDocument, NotFoundError, QueryError, WorkspaceError
+from klaw_core.indexing.collection import BATCH
 from klaw_core.sources.skipped import SkippedFiles
 from klaw_core.values.runs import SkippedEntry
 from klaw_journals.chats import Chat
@@ -322,6 +323,49 @@ class TestSkippedFiles:
             skipped.file.write_text(text, "utf-8", errors="surrogateescape")
             assert skipped.all() == {}
         SkippedFiles(tmp_path / "skipped.json" / "x" / "y").replace("notes", [SkippedEntry("notes/a", "b", keep=True)])
+
+
+class TestUnfinishedRuns:
+    NOTICE = "notes: the last index run has not finished; if none is running: `klaw index`"
+
+    @pytest.fixture
+    def many(self, home):
+        """More notes than a run writes at once, none of which is indexed."""
+        for number in range(BATCH + 8):
+            home.write(f"{number:04}.md", f"Gull number {number}.")
+        with home.open() as opened:
+            yield opened
+
+    @staticmethod
+    def _end_after_the_first_batch(progress):
+        if progress.chunks:
+            raise KeyboardInterrupt
+
+    def test_an_ended_run_is_said_until_a_run_finishes(self, many, home):
+        with pytest.raises(KeyboardInterrupt):
+            many.index(home.notes, on_progress=self._end_after_the_first_batch)
+        assert 0 < many.status().origins["notes"][0] < BATCH + 8
+        for question in ("gull", f"number {BATCH + 7}", "walrus"):
+            assert self.NOTICE in many.search(question).notices
+        assert self.NOTICE in many.status().problems
+        assert "notes" not in many.status().skipped
+        many.index(paths=[home.notes / "0000.md"])
+        assert self.NOTICE in many.status().problems, "a run over one file is not a run over all"
+        many.index()
+        assert self.NOTICE not in (*many.status().problems, *many.search("gull").notices)
+
+    def test_a_forgotten_workspace_has_no_unfinished_run(self, many, home):
+        with pytest.raises(KeyboardInterrupt):
+            many.index(home.notes, on_progress=self._end_after_the_first_batch)
+        many.forget("notes/")
+        assert self.NOTICE not in many.status().problems
+
+    def test_a_run_that_writes_once_notes_nothing(self, home, memory):
+        seen = []
+        home.write("new.md", "A gull.")
+        memory.index(on_progress=lambda _: seen.append((memory.config.data_dir / "skipped.json").exists()))
+        assert seen
+        assert True not in seen
 
 
 class TestSyncOnSearch:

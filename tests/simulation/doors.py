@@ -19,10 +19,20 @@ from klaw_facts import Facts
 
 
 def _aside(work: Callable[[], object]) -> None:
-    """Do something in a thread of its own, which no interrupt reaches."""
-    thread = threading.Thread(target=work)
+    """Do something in a thread of its own, which no interrupt reaches; raise its error here."""
+    failed: list[Exception] = []
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001  # it is raised below
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
     thread.start()
     thread.join()
+    if failed:
+        raise failed.pop()
 
 
 class Doors(Deeds):

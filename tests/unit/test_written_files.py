@@ -47,7 +47,6 @@ ALONE = {
     "klaw_core/cli/client_files.py write_client_file": "refused if the file is not what it was when it was read",
     "klaw_core/cli/entry_cache.py _write_cache": "a cache, wholly made again",
     "klaw_core/cli/init.py _make_project_memory": "a new file, with a text that is always the same",
-    "klaw_core/sources/skipped.py _write": "its one caller has the lock",
     "klaw_embed_llamacpp/verification.py _remember": "a cache, wholly made again",
     "klaw_embed_openai/batches.py _keep": "a file of this run's own",
     "klaw_journals/file_journals.py replace": "its callers have the lock of `changing`",

@@ -68,6 +68,8 @@ def test_a_moment_is_shown_by_the_clock():
 def test_no_other_module_prints_a_day_or_a_time():
     sources = [*ROOT.glob("klaw_core/cli/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")]
     assert len(sources) > 100
-    pattern = re.compile(r"""\{[^{}]*:%Y-%m-%d[^{}]*\}|strftime\("%Y-%m-%d|(?:_at|\.at|\.ts)["']?\]?\[:10\]""")
+    pattern = re.compile(
+        r"""\{[^{}]*:%Y-%m-%d[^{}]*\}|strftime\("%Y-%m-%d|(?:_at|\.at|\.ts)["']?\]?\[:10\]|(?:created_at|since)\.date\(\)\.iso"""
+    )
     found = {path.relative_to(ROOT).as_posix() for path in sources if pattern.search(path.read_text("utf-8"))}
     assert found == _OTHERS

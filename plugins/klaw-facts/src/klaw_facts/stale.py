@@ -17,6 +17,7 @@ from itertools import dropwhile, takewhile
 
 from attrs import evolve, frozen
 
+from klaw_core.cli.kit import shown_day
 from klaw_facts.extracting.sentences import sentences
 from klaw_tools import ContextItem
 from klaw_words.lazy_patterns import lazy_pattern
@@ -264,4 +265,4 @@ def _stem(word: str) -> str:
 
 def _marked(item: ContextItem, by: ContextItem) -> ContextItem:
     assert by.created_at is not None
-    return evolve(item, note=f" (perhaps outdated: see {by.created_at.date().isoformat()})")
+    return evolve(item, note=f" (perhaps outdated: see {shown_day(by.created_at.isoformat())})")

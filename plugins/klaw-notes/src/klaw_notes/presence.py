@@ -1,5 +1,7 @@
 """The extension ``presence``: an answer says what its directories are, which files are gone, and what is not read.
 
+What is not read are files of other types, and those that an index run has not reached.
+
 It is built for every search, so it imports little: the list of workspaces is read as JSON. Only if nothing fits, the
 names of the files of the workspaces are looked at.
 """
@@ -7,7 +9,7 @@ names of the files of the workspaces are looked at.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 _GUESSED = "windows-1252"  # as in klaw_notes.workspace
 _FILE_NAME = "workspaces.json"  # as in klaw_notes.workspace_list, whose import is slow
+_SKIPPED = "skipped.json"  # as in klaw_core.files.layout; the key "" has what no run has finished
 # The files of a workspace whose names are looked at, and the characters of a word that a name is found by.
 _MAX_LOOKED_AT, _MIN_WORD = 2_000, 3
 
@@ -65,6 +68,7 @@ class PresenceExtension(AttachedExtension, ListeningExtension):
         if any(described for _, described in listed.values()):
             event.results = evolve(event.results, results=tuple(_described(result, listed) for result in event.results))
         results = event.results
+        event.notices.extend(self._unfinished(roots))
         event.notices.extend(_gone(list(dict.fromkeys(result.path for result in results)), roots))
         event.notices.extend(_guessed({result.path: result.metadata for result in results}))
         if roots and (not results or results.nothing_fits):
@@ -79,6 +83,12 @@ class PresenceExtension(AttachedExtension, ListeningExtension):
             )
             return {name: (Path(entry["path"]), dict(entry.get("descriptions", {}))) for name, entry in wanted}
         return {}
+
+    def _unfinished(self, names: Container[str]) -> Iterator[str]:
+        """Yield a notice on each workspace of which an index run, now or earlier, has written a part only."""
+        with suppress(OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            noted = json.loads(read_regular(self.context.data_dir / _SKIPPED)).get("", ())
+            yield from [f"{each['path']}: {each['reason']}" for each in noted if each["path"] in names]
 
     def _configured(self) -> Mapping[str, WorkspaceOptions]:
         """Return the workspaces of the configuration, by name; they are in the default collection."""
