@@ -19,6 +19,7 @@ from klaw_core.config.places import user_directory
 from klaw_core.config.settings import MOVED, SETTINGS, keys_of, read_settings
 from klaw_core.config.tables import AUTO, COMPONENT_ARRAYS, COMPONENTS, DEFAULTS, OTHER_TABLES, extension_selection
 from klaw_core.errors import ConfigError
+from klaw_core.holds import operation
 from klaw_core.kinds import CHUNKER, CONVERTER, Kind
 from klaw_core.values.config import Config, Selection
 
@@ -36,6 +37,7 @@ _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"", "0", "false", "no", "off"}
 
 
+@operation
 def load_config(
     *,
     config_file: str | Path | None = None,

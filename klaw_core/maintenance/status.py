@@ -11,7 +11,6 @@ from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import ALL_ANEW, require_same_space
 from klaw_core.errors import EmbeddingError, KlawError, PluginError, VectorSpaceError, isolated, reason
 from klaw_core.extensions.host import Extensions
-from klaw_core.files.layout import DataDirectory
 from klaw_core.indexing.reconcile import compare
 from klaw_core.interfaces.extension import StatusExtension
 from klaw_core.interfaces.source import Folder
@@ -36,7 +35,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
     model_rows, model_problems = _language_model(assembly)
     known = sources.all()
     roots = {source.origin: root for source in known if (root := source.root) is not None}
-    skipped = SkippedFiles(DataDirectory(assembly.config.data_dir).skipped).all()
+    skipped = SkippedFiles(assembly.config.data_dir).all()
     embedder = assembly.embedder.name() if assembly.config.embedding.type != "none" else ""
     return Status(
         location=assembly.store.location,

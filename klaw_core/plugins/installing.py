@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 _KLAW = "klaw"
+_ON_KLAW = re.compile(rf"{_KLAW}(?![\w.-])")  # a requirement of Klaw itself
 
 
 def install_extras(extras: Collection[str]) -> str:
@@ -74,7 +75,7 @@ class _Pip:
         if _clone(name) is not None:
             return _install_klaw(self)  # pip always reinstalls directories
         # No index may have the Klaw that a plugin depends on.
-        alone = not dependencies or (_clone(_KLAW) is not None and _depends_on_klaw(name))
+        alone = not dependencies or (_clone(_KLAW) is not None and any(map(_ON_KLAW.match, _requires(name))))
         return self.run("install", "--force-reinstall", *(["--no-deps"] if alone else []), _requirement(name))
 
     def uninstall(self, name: str) -> str:
@@ -203,10 +204,6 @@ def _needs_of_extras(name: str) -> dict[str, set[str]]:
         for extra in re.findall(r"\bextra\s*==\s*[\"']([^\"']+)", condition):
             needs.setdefault(extra, set()).add(needed.strip())
     return needs
-
-
-def _depends_on_klaw(name: str) -> bool:
-    return any(re.match(rf"{_KLAW}(?![\w.-])", requirement) for requirement in _requires(name))
 
 
 def _is_installed(requirement: str) -> bool:

@@ -16,7 +16,6 @@ from attrs import evolve, frozen
 from klaw_core.assembly import Assembly
 from klaw_core.embedding.run import EmbeddingRun
 from klaw_core.errors import KlawError, NotFoundError, PluginContractError, StoreError, WorkspaceError, quoted
-from klaw_core.files.layout import DataDirectory
 from klaw_core.indexing.flow import Indexer
 from klaw_core.indexing.run_counts import NamedDocuments, ProgressCallback
 from klaw_core.interfaces.source import Located
@@ -303,7 +302,7 @@ class IndexRuns:
     @property
     def skipped(self) -> SkippedFiles:
         """The files that index runs have skipped."""
-        return SkippedFiles(DataDirectory(self.assembly.config.data_dir).skipped)
+        return SkippedFiles(self.assembly.config.data_dir)
 
     def _named_by_source(self, paths: Iterable[str | Path]) -> Mapping[IsolatedSource, NamedDocuments]:
         sources = self.sources.all()

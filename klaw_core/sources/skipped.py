@@ -16,6 +16,7 @@ from attrs import asdict, frozen
 
 from klaw_core.errors import KlawError
 from klaw_core.files.atomic import locked, read_regular, write_atomically
+from klaw_core.files.layout import DataDirectory
 from klaw_core.values.runs import SkippedEntry
 
 #: The key of the origins whose last run has not finished, and the reason of each.
@@ -28,7 +29,12 @@ Entries: TypeAlias = tuple[SkippedEntry, ...]
 class SkippedFiles:
     """The list of skipped files. It is optional: an unreadable file counts as empty, and write errors are ignored."""
 
-    file: Path
+    data_dir: Path
+
+    @property
+    def file(self) -> Path:
+        """The file of this data directory."""
+        return DataDirectory(self.data_dir).skipped
 
     def all(self) -> dict[str, Entries]:
         """Return the skipped files by origin."""
@@ -62,7 +68,7 @@ class SkippedFiles:
     def _change(self, origin: str, change: Callable[[Entries], Entries]) -> None:
         if change(known := self.all().get(origin, ())) == known:
             return
-        with suppress(KlawError), locked(self.file.parent):
+        with suppress(KlawError), locked(self.data_dir):
             skipped = self.all()
             skipped[origin] = change(skipped.get(origin, ()))
             entries = {name: list(map(asdict, items)) for name, items in sorted(skipped.items()) if items}

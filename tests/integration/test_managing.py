@@ -318,11 +318,11 @@ class TestSkippedFiles:
             memory.get("notes/nope.md")
 
     def test_an_inaccessible_list_is_ignored(self, tmp_path):
-        skipped = SkippedFiles(tmp_path / "skipped.json")
+        skipped = SkippedFiles(tmp_path)
         for text in ("", "[]", '{"notes": 1}', '{"notes": [{}]}', "\udcff"):
             skipped.file.write_text(text, "utf-8", errors="surrogateescape")
             assert skipped.all() == {}
-        SkippedFiles(tmp_path / "skipped.json" / "x" / "y").replace("notes", [SkippedEntry("notes/a", "b", keep=True)])
+        SkippedFiles(tmp_path / "skipped.json" / "x").replace("notes", [SkippedEntry("notes/a", "b", keep=True)])
 
 
 class TestUnfinishedRuns:
