@@ -252,6 +252,43 @@ def damage(repository):
             path.write_bytes(b"")
 
 
+def _without_forced_pushes(shared, _there):
+    subprocess.run(["git", "-C", shared, "config", "receive.denyNonFastForwards", "true"], check=True)
+
+
+def _with_a_hook(shared, _there):
+    hook = shared / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n", "utf-8")
+    hook.chmod(0o755)
+
+
+def _with_another_push(_shared, there):
+    there.fetch()
+    there.put(f"{A}/other.kseg", b"2")
+    there.flush()
+
+
+@pytest.mark.parametrize(
+    ("refuse", "hint"),
+    [
+        (_without_forced_pushes, "git config receive.denyNonFastForwards false"),
+        (_with_a_hook, "let the hooks and rules of that repository accept the branches klaw/*"),
+        (_with_another_push, "klaw sync"),
+    ],
+)
+def test_a_refused_push_says_what_to_do(tmp_path, refuse, hint):
+    here, there = repositories(tmp_path)
+    here.fetch()
+    here.put(f"{A}/first.kseg", b"1")
+    here.flush()
+    refuse(Path(here.address), there)
+    here.put(f"{A}/second.kseg", b"1")
+    with pytest.raises(StoreError) as raised:
+        here.flush()
+    assert raised.value.hint.endswith(hint)
+
+
 def test_a_shallow_repository_is_read(tmp_path):
     _one, other = filled(tmp_path)
     whole = (tmp_path / "shared.git").rename(tmp_path / "whole.git")

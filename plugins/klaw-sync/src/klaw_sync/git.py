@@ -30,6 +30,12 @@ _IDENTITY = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_CONFIG_NOSYSTEM": "1",
 }
+#: What to do if git's reason for a refusal contains a text; else the address or the access is wrong.
+_HINTS = {
+    "(non-fast-forward)": "let that repository accept it: git config receive.denyNonFastForwards false",
+    "declined": "let the hooks and rules of that repository accept the branches klaw/*",
+    "(stale info)": "klaw sync",
+}
 
 
 @define(eq=False)
@@ -178,7 +184,8 @@ class GitRepository(Remote):
         except subprocess.CalledProcessError as error:
             told = error.stderr.decode("utf-8", "replace").strip().splitlines()
             what = next((line for line in told if line.startswith(("fatal:", "error:", " !"))), "it failed")
-            raise StoreError(f"git {arguments[0]}: {what.strip()}", hint="check the address and your access") from error
+            hint = next((_HINTS[reason] for reason in _HINTS if reason in what), "check the address and your access")
+            raise StoreError(f"git {arguments[0]}: {what.strip()}", hint=hint) from error
         return done.stdout
 
 
