@@ -341,3 +341,18 @@ def test_an_agents_page_shows_that_agents_memory(served, page):
     assert "ann" in page.inner_text("#agent")
     page.evaluate("location.hash = '#/search?q=kiln'")
     page.wait_for_selector(".count:has-text('Nothing found')")
+
+
+def test_a_day_is_that_of_the_reader_and_that_of_a_note_is_the_same_everywhere(served, visit):
+    moments = ["2026-02-24T00:00:00.000Z", "2026-02-24", "2026-02-24T02:30:00Z", "2026-02-24T23:30:00Z", ""]
+    for zone, days in {
+        "America/New_York": ["Feb 24, 2026", "Feb 24, 2026", "Feb 23, 2026", "Feb 24, 2026", ""],
+        "Asia/Tokyo": ["Feb 24, 2026", "Feb 24, 2026", "Feb 24, 2026", "Feb 25, 2026", ""],
+    }.items():
+        page = served.open(visit(timezone_id=zone, locale="en-US"))
+        script = page.get_attribute("script[type=module]", "src").rpartition("/")[0]
+        found = page.evaluate(
+            "async ([from, moments]) => moments.map((await import(from)).date)",
+            [f"{served.url}/{script.strip('/')}/dom.js", moments],
+        )
+        assert found == days, zone

@@ -37,7 +37,12 @@ export function bar(share, label) {
   return h("span", { class: "bar", ...(label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" }) }, fill);
 }
 
-export const date = (text) => (text ? new Date(text).toLocaleDateString(undefined, { year: "numeric", month: "short", day: "numeric" }) : "");
+// The beginning of a day in UTC is that of a note or a fact of that day, which is the same day everywhere; anything else has the day of the reader's clock.
+export function date(text) {
+  if (!text) return "";
+  const moment = new Date(text), timeZone = moment % 86_400_000 === 0 ? "UTC" : undefined;
+  return moment.toLocaleDateString(undefined, { year: "numeric", month: "short", day: "numeric", timeZone });
+}
 export const time = (text) => new Date(text).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
 export const number = (value) => value.toLocaleString();
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
