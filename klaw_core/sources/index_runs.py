@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from shlex import quote
 from typing import Literal
@@ -108,8 +108,7 @@ class IndexRuns:
 
         This does not wait for other processes and embeds few chunks; keyword search finds all new text at once.
         """
-        run = EmbeddingRun()
-        report = IndexReport()
+        run, report = EmbeddingRun(), IndexReport()
         failures: list[str] = []
         try:
             sources = [source for source in self.sources.all() if source.collection in collections]
@@ -259,7 +258,7 @@ class IndexRuns:
         if last is not None and known and last.state == self._state(indexer, stamp, source):
             report = IndexReport(unchanged=last.documents)
         else:
-            noting = partial(self._note, source.origin, on_progress)
+            noting = partial(_note, cache(partial(self.skipped.note_run, source.origin, finished=False)), on_progress)
             report = indexer.write(source, run, force=force, verify=verify, on_progress=noting)
             self.skipped.note_run(source.origin, finished=True)
             report += IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=prepared)
@@ -270,12 +269,6 @@ class IndexRuns:
         if source.root is not None:
             self.skipped.replace(source.origin, report.skipped)
         return report
-
-    def _note(self, origin: str, on_progress: ProgressCallback, progress: Progress) -> None:
-        """Report progress. After the first batch of several, note that the run has not finished."""
-        if progress.chunks and progress.done < progress.total:
-            self.skipped.note_run(origin, finished=False)
-        on_progress(progress)
 
     def _tell(
         self, report: IndexReport, sources: Iterable[IsolatedSource], trigger: Literal["", "search", "forced"]
@@ -322,6 +315,13 @@ class IndexRuns:
                 hint = f"klaw index {quote(str(Path(path).parent))} --include {quote(Path(path).name)}"
                 raise NotFoundError(f"{path} belongs to no source", hint=hint)
         return found
+
+
+def _note(begin: Callable[[], None], on_progress: ProgressCallback, progress: Progress) -> None:
+    """Report progress. After the first batch of several, call ``begin``, which notes once that the run has begun."""
+    if progress.chunks and progress.done < progress.total:
+        begin()
+    on_progress(progress)
 
 
 def _skipped(name: str, error: KlawError) -> IndexReport:
