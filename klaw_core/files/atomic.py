@@ -34,11 +34,12 @@ def make_private_directory(path: Path) -> None:
         raise StoreReadOnlyError(f"{path} cannot be created: {error.strerror}", hint=_OTHER_PLACE) from error
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str, *, flush: bool = True) -> None:
     """Replace a file's content; durable when it returns. Raise StoreReadOnlyError if that is impossible.
 
     Writes a temporary file next to it, fsync, rename, fsync of the directory; removes temporary files of earlier
-    crashes. A link stays a link: its target is replaced.
+    crashes. Without ``flush`` there is no fsync, and a power cut may leave the file empty or as it was. A link stays a
+    link: its target is replaced.
     """
     try:
         require_own_link(path)
@@ -47,8 +48,9 @@ def write_atomically(path: Path, text: str) -> None:
         _sweep(path)
         with (temporary := Temporary(path)) as descriptor:
             write_all(descriptor, text.encode())
-            temporary.replace()
-        sync_directory(path.parent)
+            temporary.replace(flush=flush)
+        if flush:
+            sync_directory(path.parent)
     except OSError as error:
         raise writing_failed(path, error) from error
 

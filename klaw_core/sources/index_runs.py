@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Literal
@@ -87,6 +87,7 @@ class IndexRuns:
             try:
                 report += self._write(source, run, only, force=force, verify=verify, on_progress=on_progress)
             except WorkspaceError as error:
+                self.skipped.note_run(source.origin, finished=True)
                 if alone:
                     raise
                 report += _skipped(source.origin, error)
@@ -258,9 +259,9 @@ class IndexRuns:
         if last is not None and known and last.state == self._state(indexer, stamp, source):
             report = IndexReport(unchanged=last.documents)
         else:
-            noting = partial(_note, cache(partial(self.skipped.note_run, source.origin, finished=False)), on_progress)
-            report = indexer.write(source, run, force=force, verify=verify, on_progress=noting)
-            self.skipped.note_run(source.origin, finished=True)
+            if source.root is not None:  # what has none is indexed when it is recorded
+                self.skipped.note_run(source.origin, finished=False)
+            report = indexer.write(source, run, force=force, verify=verify, on_progress=on_progress)
             report += IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=prepared)
             self.assembly.copies.keep_only(source.origin, partial(self._documents_of, source.origin, report))
             self.last.pop(place, None)
@@ -315,13 +316,6 @@ class IndexRuns:
                 hint = f"klaw index {quote(str(Path(path).parent))} --include {quote(Path(path).name)}"
                 raise NotFoundError(f"{path} belongs to no source", hint=hint)
         return found
-
-
-def _note(begin: Callable[[], None], on_progress: ProgressCallback, progress: Progress) -> None:
-    """Report progress. After the first batch of several, call ``begin``, which notes once that the run has begun."""
-    if progress.chunks and progress.done < progress.total:
-        begin()
-    on_progress(progress)
 
 
 def _skipped(name: str, error: KlawError) -> IndexReport:

@@ -45,22 +45,22 @@ class SkippedFiles:
             return {}
 
     def replace(self, origin: str, skipped: Sequence[SkippedEntry]) -> None:
-        """Record the files that a run over a whole source has skipped."""
+        """Record that a run over a whole source has finished, and the files that it has skipped."""
         self._change(origin, lambda _: tuple(skipped))
+        self.note_run(origin, finished=True)
 
     def update(self, origin: str, paths: Sequence[str], skipped: Sequence[SkippedEntry]) -> None:
         """Record which of the documents ``paths`` a run has skipped; entries of other documents stay."""
         self._change(origin, lambda known: (*(item for item in known if item.path not in paths), *skipped))
 
     def note_run(self, origin: str, *, finished: bool) -> None:
-        """Record that a run over a whole source has written a part of it, or has finished."""
+        """Record that a run over a whole source has begun, or has finished."""
         self.update(UNFINISHED, [origin], () if finished else [SkippedEntry(origin, _REASON, keep=True)])
 
     def forget(self, target: str, paths: Sequence[str]) -> None:
         """Drop the entries of a forgotten source (``notes/``), or of forgotten documents."""
         if target.endswith("/"):
             self.replace(target.rstrip("/"), ())
-            self.note_run(target.rstrip("/"), finished=True)
             return
         for path in paths:
             self.update(path.partition("/")[0], [path], ())
@@ -72,7 +72,7 @@ class SkippedFiles:
             skipped = self.all()
             skipped[origin] = change(skipped.get(origin, ()))
             entries = {name: list(map(asdict, items)) for name, items in sorted(skipped.items()) if items}
-            write_atomically(self.file, json.dumps(entries, indent=1) + "\n")
+            write_atomically(self.file, json.dumps(entries, indent=1) + "\n", flush=False)  # a run writes it twice
 
 
 def _parse(item: Mapping[str, object]) -> SkippedEntry:

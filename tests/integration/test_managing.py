@@ -341,10 +341,11 @@ class TestUnfinishedRuns:
         if progress.chunks:
             raise KeyboardInterrupt
 
-    def test_an_ended_run_is_said_until_a_run_finishes(self, many, home):
+    @pytest.mark.parametrize("end", [_interrupt, _end_after_the_first_batch])
+    def test_an_ended_run_is_said_until_a_run_finishes(self, many, home, end):
         with pytest.raises(KeyboardInterrupt):
-            many.index(home.notes, on_progress=self._end_after_the_first_batch)
-        assert 0 < many.status().origins["notes"][0] < BATCH + 8
+            many.index(home.notes, on_progress=end)
+        assert many.status().origins.get("notes", (0, 0))[0] < BATCH + 8
         for question in ("gull", f"number {BATCH + 7}", "walrus"):
             assert self.NOTICE in many.search(question).notices
         assert self.NOTICE in many.status().problems
@@ -360,12 +361,10 @@ class TestUnfinishedRuns:
         many.forget("notes/")
         assert self.NOTICE not in many.status().problems
 
-    def test_a_run_that_writes_once_notes_nothing(self, home, memory):
-        seen = []
-        home.write("new.md", "A gull.")
-        memory.index(on_progress=lambda _: seen.append((memory.config.data_dir / "skipped.json").exists()))
-        assert seen
-        assert True not in seen
+    def test_a_directory_that_is_gone_has_no_unfinished_run(self, home, memory):
+        home.notes.rename(home.notes.with_name("elsewhere"))
+        assert [item.path for item in memory.index().skipped] == ["notes"]
+        assert self.NOTICE not in memory.status().problems
 
 
 class TestSyncOnSearch:

@@ -343,6 +343,30 @@ def test_a_request_that_cannot_be_read_is_answered(home):
         assert process.wait(home.patience) == 0
 
 
+def test_each_message_of_a_batch_is_answered(home):
+    calls = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in (8, 9)]
+    odd = {"jsonrpc": "2.0", "id": 10, "method": "ping", "params": []}
+    with started(home, json.dumps(INITIALIZE), json.dumps([*calls, odd]), "[]") as process:
+        found = [json.loads(process.stdout.readline()) for _ in range(4)]
+        assert {each["id"]: each.get("result", each.get("error", {}).get("code")) for each in found[1:]} == {
+            8: {},
+            9: {},
+            10: -32600,
+        }
+        process.stdin.close()
+        assert process.wait(home.patience) == 0
+
+
+def test_a_client_that_reads_no_answer_any_more_is_no_defect(home):
+    with started(home, json.dumps(INITIALIZE), stderr=subprocess.PIPE) as process:
+        assert answer(process, 7)["result"]
+        process.stdout.close()
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 8, "method": "ping"}) + "\n")
+        process.stdin.flush()
+        assert process.wait(home.patience) == 0
+        assert process.stderr.read() == ""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT")
 def test_an_interrupt_ends_it_while_its_input_is_open(home):
     """A thread waits for the next line, and nothing can interrupt that."""

@@ -37,7 +37,10 @@ def claim_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def run(open_memory: Callable[[], Memory], make_policy: Callable[[], Policy]) -> None:
-    """Serve until standard input ends. The memory is opened at its first use; errors of opening it are raised then."""
+    """Serve until standard input ends, or until nobody reads the answers any more.
+
+    The memory is opened at its first use; errors of opening it are raised then.
+    """
     wire = Wire(*claim_streams())
     wire.open()  # answers the first request; all imports from here on run after that answer
     import anyio
@@ -47,7 +50,10 @@ def run(open_memory: Callable[[], Memory], make_policy: Callable[[], Policy]) ->
     memory, policy = Lazy(open_memory), make_policy()
     warm = threading.Thread(target=_warm, args=(memory, policy), name="klaw-mcp-warm", daemon=True)
     warm.start()
-    anyio.run(_serve, wire, memory, policy)
+    try:
+        anyio.run(_serve, wire, memory, policy)
+    except* BrokenPipeError:  # the client is gone, and nobody is left who could be told
+        pass
     if policy.collections or policy.extra:
         warm.join(
             _PATIENCE_SECONDS
@@ -77,13 +83,25 @@ def _feed(wire: Wire, portal: BlockingPortal, lines: ObjectSendStream[str]) -> N
     with suppress(*ended):
         try:
             while line := wire.readline():
-                if (refused := refusal(line)) is None:
-                    portal.call(lines.send, line)
-                else:
-                    wire.write(refused)
+                for message in _messages(line):
+                    if (refused := refusal(message)) is None:
+                        portal.call(lines.send, message)
+                    else:
+                        wire.write(refused)
         except OSError:  # the client is gone
             pass
         portal.call(lines.aclose)
+
+
+def _messages(line: str) -> list[str]:
+    """Return the messages of a line: it is one, or a batch, which the SDK cannot read; each is answered alone.
+
+    See https://modelcontextprotocol.io/specification/2025-03-26/basic#batching.
+    """
+    with suppress(ValueError, RecursionError):
+        if line.lstrip().startswith("[") and (batch := json.loads(line)):
+            return [json.dumps(message) for message in batch]
+    return [line]
 
 
 def refusal(line: str) -> str | None:
