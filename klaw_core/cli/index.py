@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -161,22 +162,28 @@ def _converted(memory: Memory, name: str) -> Iterator[str]:
 def _unsupported_files(memory: Memory, name: str) -> Iterator[str]:
     """Yield a notice on the files of unsupported types in a directory, which search will not find."""
     from klaw_core.cli.output import counted
+    from klaw_core.errors import NotFoundError
 
     if counts := memory.workspaces.unread(name):
         kinds = [f"{count:,} {ending}" for ending, count in list(counts.items())[:_MAX_EXTENSIONS]]
         more = f", {counted(others, 'other kind')}" if (others := len(counts) - _MAX_EXTENSIONS) > 0 else ""
-        yield f"other files in {name}, not read: {', '.join(kinds)}{more}; {_how_to_index(counts)}"
+        indexed: Collection[str] = ()
+        with suppress(NotFoundError):  # it is one of the configuration
+            indexed = memory.workspaces.kinds(name, whole=True)
+        way = _how_to_index(list(counts)[:_MAX_EXTENSIONS], indexed)
+        yield f"other files in {name}, not read: {', '.join(kinds)}{more}; {way}"
 
 
-def _how_to_index(kinds: Collection[str]) -> str:
-    """Return how to index files with these extensions: install a distribution, or pass a pattern."""
+def _how_to_index(kinds: Sequence[str], indexed: Collection[str]) -> str:
+    """Return how to index files with these extensions, too: install a distribution, or pass all patterns."""
     from importlib.util import find_spec
 
     from klaw_core.plugins.catalogue import CATALOGUE, install_command
 
     missing = [row for row in CATALOGUE if row.reads & {*kinds} and not find_spec(row.distribution.replace("-", "_"))]
     if not missing:
-        return f"if they are text, `klaw index DIR --include '*.md' --include {quote(f'*{min(kinds)}')}` reads them"
+        patterns = " ".join(f"--include {quote(f'*{kind}')}" for kind in (*(sorted(indexed) or [".md"]), *kinds))
+        return f"if they are text, `klaw index DIR {patterns}` reads them"
     readable = sorted({kind for row in missing for kind in row.reads & {*kinds}})
     return f"`{install_command([row.extras[0] for row in missing])}` reads {' '.join(readable)}"
 

@@ -29,6 +29,8 @@ SAYS = {
     "employer": ("我在{}工作。",),
     "name": ("My name is {}.", "Hello, my name is {}!", "Меня зовут {}."),
 }
+#: What also says what is so now.
+PRESENT = {**SAYS, "home": (*SAYS["home"], "I have lived in {} since 2019.")}
 VALUES = {
     "I": ("Lyon", "Oslo", "Rome", "Bern"),
     "M": ("Amy", "Ada", "Eve"),
@@ -57,13 +59,13 @@ class Told:
         return not {"yesterday.", "week.", "month."} & set(self.text.split())
 
 
-def story(dice, *, repeats=True, undated=False):
+def story(dice, *, repeats=True, undated=False, says=SAYS):
     """Return what is said, in order: often several statements of one person within a day."""
     told, moment, used = [], START, set()
     for _ in range(dice.randint(2, 14)):
         moment += timedelta(minutes=dice.choice([1, 7, 90, 60 * 20, 60 * 50]) + dice.random())
         person, slot = dice.choice(PEOPLE), dice.choice(sorted(SAYS))
-        pattern = dice.choice(SAYS[slot])
+        pattern = dice.choice(says[slot])
         value = dice.choice(VALUES[pattern[0]])
         one = Told(person, slot, value, pattern.format(value), moment, f"m{len(told):02}")
         if (repeats or (person, slot, value) not in used) and (one.is_undated or not undated):
@@ -126,7 +128,7 @@ def test_the_last_that_a_person_says_of_the_present_is_true_for_this_person(case
     wrong = []
     for number in range(cases.number(150, 5_000)):
         dice = Random(f"last {number}")
-        told = story(dice, undated=True)
+        told = story(dice, undated=True, says=dice.choice([SAYS, PRESENT]))
         lines = read(told, size=dice.choice([1, 3, 50]))
         last = {(item.person, item.slot): item.value for item in told}
         if shown(lines)[-1] != sorted((*owner, value) for owner, value in last.items()):
@@ -174,3 +176,14 @@ def test_of_two_statements_at_one_moment_the_later_one_in_the_chat_is_true_in_an
         tied = [evolve(item, said=START + timedelta(place // 2)) for place, item in enumerate(told)]
         wrong += [(number, tied)] if shown(read(tied, size=1)) != shown(read(tied, size=50)) else []
     assert wrong == []
+
+
+def test_what_is_said_later_to_be_so_since_earlier_is_so_now_in_either_order_of_reading():
+    for text in ("I've lived in Berlin since 2015.", "I have lived in Berlin since May."):
+        told = [
+            Told(PEOPLE[0], "home", "Oslo", "I live in Oslo.", START, "m0"),
+            Told(PEOPLE[0], "home", "Berlin", text, START + timedelta(3), "m1"),
+        ]
+        for order in (told, told[::-1]):
+            assert shown(read(order))[-1] == [(PEOPLE[0], "home", "Berlin")], text
+            assert list(faults_of(told, read(order))) == []

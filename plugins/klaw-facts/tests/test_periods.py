@@ -7,6 +7,9 @@ import pytest
 
 from klaw_core import RecordError
 from klaw_facts import Fact, Facts, FactsOptions, Quote
+from klaw_facts.extracting import rule_extractor
+from klaw_facts.extracting.candidates import SourceMessage
+from klaw_facts.extracting.extraction import make_fact
 from klaw_facts.extracting.resolve import Resolver
 from klaw_facts.fold import State, fold
 from klaw_facts.records import fact_record, operation
@@ -98,3 +101,25 @@ def test_only_a_person_changes_when_a_fact_of_a_person_began(by, begin):
     asserted = [fact_record(fact, MARCH + 9 * DAY) for fact in (mine, other)]
     facts = fold([*asserted, operation("end", MARCH + 9 * DAY, by=by, precision="by", **told)]).facts
     assert (facts[other.id].ended_by, facts[mine.id].valid_from) == (mine.id, begin)
+
+
+@pytest.mark.parametrize(
+    ("text", "when"),
+    [
+        ("I met Bob in May.", "2026-05"),
+        ("I will meet Ann in May.", "2027-05"),
+        ("I met Bob last weekend.", "2026-11"),
+        ("I was born in 1985.", "1985"),
+        ("I met Bob on 3 May 2020.", "2020-05-03"),
+        ("I met Bob on 5 May.", None),
+        ("I will meet Ann on 5 May.", "2027-05-05"),
+        ("I met Bob between 3 and 5 May.", None),
+        ('I read "Yesterday" by the Beatles in May.', "2026-05"),
+        ("I met Bob a year ago today.", None),
+        ("我上上周买了船。", "2026-11"),
+    ],
+)
+def test_a_fact_has_as_much_of_a_date_as_is_known(text, when):
+    window = [SourceMessage("tg_1", "m1", "user", "user", text, datetime(2026, 11, 25, 10, tzinfo=UTC), "tg:1")]
+    (fact,) = [make_fact(candidate, window) for candidate in rule_extractor.extract(window)]
+    assert fact.metadata.get("when") == when

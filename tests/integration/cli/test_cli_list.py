@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from shlex import split
 
 import pytest
 
@@ -170,10 +171,20 @@ class TestIndexing:
 
     def test_the_distribution_that_reads_other_files_is_named(self, monkeypatch):
         monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-        told = _how_to_index([".py", ".pdf", ".docx"])
+        told = _how_to_index([".py", ".pdf", ".docx"], [".md"])
         assert told == f"`{install_extras(['documents'])}` reads .docx .pdf"
         way = "if they are text, `klaw index DIR --include '*.md' --include '*.py'` reads them"
-        assert _how_to_index([".py"]) == way
+        assert _how_to_index([".py"], [".md"]) == way
+
+    def test_the_hint_to_read_other_files_loses_none(self, klaw, user_home):
+        place = user_home / "mixed"
+        place.mkdir()
+        for name in ("a.md", "b.txt", "c.markdown", "d.csv", "e.yaml"):
+            (place / name).write_text("gull = 1", "utf-8")
+        hint = klaw("index", str(place)).stderr.partition("`klaw ")[2].partition("`")[0]
+        assert klaw(*split(hint.replace("DIR", str(place)))).exit_code == 0
+        shown = sorted(klaw("list", "--format", "files").stdout.split())
+        assert shown == [f"mixed/{name}" for name in ("a.md", "b.txt", "c.markdown", "d.csv", "e.yaml")]
 
     def test_other_files_are_reported_once(self, klaw, user_home):
         place = user_home / "code"

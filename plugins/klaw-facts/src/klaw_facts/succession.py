@@ -67,6 +67,16 @@ class Turn:
 
     def is_before(self, other: Turn) -> bool:
         """Whether it had begun, whenever that was, before the other value is known to have been true."""
+        return self._had_begun_before(other) and not self.corrects(other)
+
+    def corrects(self, other: Turn) -> bool:
+        """Whether it was said later than the other value that it is so, and was so before that one."""
+        affirmed = self.fact.affirmed_at
+        return (
+            affirmed is not None and affirmed > other.known and self.said > other.said and self._had_begun_before(other)
+        )
+
+    def _had_begun_before(self, other: Turn) -> bool:
         is_unit = self.is_dated and self.latest != self.said and self.fact.precision not in {"moment", "unknown"}
         return self.latest <= other.known if is_unit else self.latest < other.known
 

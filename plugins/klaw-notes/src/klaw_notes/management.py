@@ -98,16 +98,16 @@ class WorkspaceManager:
         names, paths = workspace.unmatched(as_patterns(include), as_patterns(exclude))
         return [f"no file in {name} matches {' or '.join(map(repr, [*names, *paths]))}"] if names or paths else ()
 
-    def kinds(self, name: str) -> Mapping[str, int]:
+    def kinds(self, name: str, *, whole: bool = False) -> Mapping[str, int]:
         """Count a workspace's indexed files by file name extension, the most frequent first.
 
-        The result is empty if no converter reads any of the files. Raise NotFoundError.
+        The result is empty if no converter reads any of the files, unless ``whole``. Raise NotFoundError.
         """
         registry = self.get_registry()
         workspace = registry.named(name)
         assert registry.converters is not None
         names = [PurePosixPath(path).name for path in self.get_runs().sources.paths(name, workspace.collection)]
-        return count_kinds(names) if any(map(registry.converters.reads, names)) else {}
+        return count_kinds(names) if whole or any(map(registry.converters.reads, names)) else {}
 
     def rename(self, name: str, new: str, *, on_progress: ProgressCallback = no_progress) -> IndexReport:
         """Rename a workspace: the paths of its notes start with the new name, and their vectors are reused.

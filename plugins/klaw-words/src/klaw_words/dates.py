@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import Literal, TypeAlias
@@ -73,7 +74,8 @@ _OFFSETS: Mapping[str, int] = {
     **dict.fromkeys(("last", "past", "previous", "上", "上个", "上個", "去"), -1),
     **dict.fromkeys(("this", "current", "这", "这个", "這", "這個", "本", "今"), 0),
     **dict.fromkeys(("next", "coming", "下", "下个", "下個", "明"), 1),
-    "前": -2,
+    **dict.fromkeys(("上上", "上上个", "上上個", "前"), -2),
+    **dict.fromkeys(("下下", "下下个", "下下個"), 2),
     "后": 2,
     "後": 2,
 }
@@ -83,16 +85,24 @@ _STEMS: Mapping[Unit, tuple[str, ...]] = {
     "month": ("month", "monat", "мес", "个月", "個月", "月"),
 }
 
+# What says that the day after it ends a period, or names one.
+_PERIOD_BEFORE = re.compile(
+    r"(?:\d(?:st|nd|rd|th|\.)?\s*(?:and|to|or|till?|until|и|по|до|bis|und|[-–—])|\bweek\s+(?:of|from)(?:\s+the)?)\s*$",
+    re.IGNORECASE,
+)
+
 
 @frozen
 class When:
     """The beginning of a day, week (from Monday on), month or year, and which of these it is.
 
-    It is that of the calendar where the text was said, written as a time in UTC.
+    It is that of the calendar where the text was said, written as a time in UTC. ``is_year_told``: the text, or the day
+    on which it was said, decides the year; otherwise it is the nearest.
     """
 
     moment: datetime
     precision: Unit
+    is_year_told: bool = True
 
     @property
     def first(self) -> date:
@@ -112,6 +122,14 @@ class When:
                 return (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
         return first.replace(month=12, day=31)
 
+    @property
+    def told(self) -> str:
+        """As much of the date as is known of all its days: ``2026-05-04``, ``2026-05`` or ``2026``."""
+        first, last = self.first, self.last
+        if first == last:
+            return first.isoformat()
+        return f"{first:%Y-%m}" if (first.year, first.month) == (last.year, last.month) else f"{first.year:04}"
+
 
 def resolve(text: str, said_at: datetime, *, forward: bool = False) -> When | None:
     """Return the first date in a text; None if there is none, or it cannot be computed.
@@ -121,7 +139,7 @@ def resolve(text: str, said_at: datetime, *, forward: bool = False) -> When | No
     """
     rules = (*_written(), *_relative(), *(_ahead() if forward else ()))
     found = _first(rules, text, said_at)
-    return None if found is None else _next_year(*found, said_at) if forward else found[1]
+    return None if found is None else _next_year(found[1], said_at) if forward else found[1]
 
 
 def resolve_relative(text: str, said_at: datetime) -> tuple[When, str] | None:
@@ -147,11 +165,13 @@ def _first(
     return min(found, key=lambda item: (item[0].start(), -item[0].end()), default=None)
 
 
-def _next_year(match: re.Match[str], when: When, said_at: datetime) -> When:
-    """Return a month of the next year, if it has no year of its own and has passed."""
-    has_year = when.precision != "month" or match.groupdict().get("year", "-")
-    has_passed = (when.moment.year, when.moment.month) < (said_at.year, said_at.month)
-    return evolve(when, moment=when.moment.replace(year=when.moment.year + 1)) if has_passed and not has_year else when
+def _next_year(when: When, said_at: datetime) -> When | None:
+    """Return a day or a month of the next year, if it has no year of its own and has passed; None if there is none."""
+    if when.is_year_told or when.last >= said_at.date():
+        return when
+    with suppress(ValueError):
+        return evolve(when, moment=when.moment.replace(year=when.moment.year + 1))
+    return None
 
 
 def _moved(said_at: datetime, unit: Unit, count: int) -> When:
@@ -235,14 +255,16 @@ def _numeric(match: re.Match[str], _said_at: datetime) -> When:
 
 
 def _named(match: re.Match[str], said_at: datetime) -> When:
-    """Return a day of a month, in the nearest year if none is given."""
+    """Return a day of a month, in the nearest year if none is given. Raise ValueError for the end of a period."""
+    if _PERIOD_BEFORE.search(match.string, 0, match.start()):
+        raise ValueError(match[0])
     parts = match.groupdict()
     name = parts["month"].lower().rstrip(".")
     month, day, year = int(name) if name.isdecimal() else _MONTHS[name], int(parts["day"]), parts.get("year")
     if year:
         return When(datetime(int(year), month, day, tzinfo=UTC), "day")
     years = [datetime(said_at.year + shift, month, day, tzinfo=UTC) for shift in (-1, 0, 1)]
-    return When(min(years, key=lambda moment: abs(moment - said_at)), "day")
+    return When(min(years, key=lambda moment: abs(moment - said_at)), "day", is_year_told=False)
 
 
 def _month(match: re.Match[str], said_at: datetime) -> When:
@@ -250,7 +272,7 @@ def _month(match: re.Match[str], said_at: datetime) -> When:
     name = match["month"].lower()
     month = int(name) if name.isdecimal() else _MONTHS[name]
     year = int(match["year"]) if match["year"] else said_at.year - (month > said_at.month)
-    return When(datetime(year, month, 1, tzinfo=UTC), "month")
+    return When(datetime(year, month, 1, tzinfo=UTC), "month", is_year_told=bool(match["year"]))
 
 
 def _year(match: re.Match[str], _said_at: datetime) -> When:
@@ -283,7 +305,7 @@ def _written() -> Sequence[tuple[re.Pattern[str], _Compute]]:
 
 def _chinese(match: re.Match[str], said_at: datetime) -> When:
     year = int(match["year"]) if match["year"] else said_at.year
-    return When(datetime(year, int(match["month"]), int(match["day"]), tzinfo=UTC), "day")
+    return When(datetime(year, int(match["month"]), int(match["day"]), tzinfo=UTC), "day", bool(match["year"]))
 
 
 @cache
@@ -296,15 +318,17 @@ def _relative() -> Sequence[tuple[re.Pattern[str], _Compute]]:
     digit = "[一二两三四五六七八九]"
     chinese = rf"(?<![一二三四五六七八九十百千万\d])(?P<count>\d{{1,3}}|{digit}?十{digit}?|{digit})"
     which = r"(?P<which>прошл\w+|эт[оуа]\w*|следующ\w+|будущ\w+)"
+    of_weeks = "(?P<which>上上个?|下下个?|上个|下个|上|下|这个|这|本)"
+    no_day = rf"(?!\s+(?:today|(?:on\s+)?(?:{_DAYS})\b))"  # "a week ago Friday" is no week
     return _rules(
         (r"\b(?:the\s+)?day\s+before\s+yesterday\b|\bvorgestern\b|\bпозавчера\b|(?<!大)前天", _shifted(-2)),
         (r"大前天", _shifted(-3)),
         (r"\byesterday\b|\blast\s+(?:night|evening)\b|\bgestern\b|\bвчера\b|昨[天晚日夜]", _shifted(-1)),
-        (r"\btoday\b|\btonight\b|\bthis\s+(?:morning|afternoon|evening)\b|\bheute\b", _shifted(0)),
+        (r"(?<!ago\s)\btoday\b|\btonight\b|\bthis\s+(?:morning|afternoon|evening)\b|\bheute\b", _shifted(0)),
         (r"\bсегодня\b|今[天晚早日晨]", _shifted(0)),
         (r"(?<!after\s)\btomorrow\b|\bзавтра\b|明[天晚早日]", _shifted(1)),
         (r"\b(?:the\s+)?day\s+after\s+tomorrow\b|\bпослезавтра\b|\bübermorgen\b|[后後]天", _shifted(2)),
-        (rf"{whole}\b(?:a\s+)?(?P<count>\d{{1,3}}|{_ENGLISH})\s*{_ENGLISH_UNITS}s?\s+ago\b", _counted(-1)),
+        (rf"{whole}\b(?:a\s+)?(?P<count>\d{{1,3}}|{_ENGLISH})\s*{_ENGLISH_UNITS}s?\s+ago\b{no_day}", _counted(-1)),
         (rf"{whole_russian}\b(?P<count>\d{{1,3}}|{_RUSSIAN})\s+{_UNITS}\s+(?:тому\s+)?назад\b", _counted(-1)),
         (rf"{whole_russian}{later}\b(?P<unit>день|неделю|месяц|год)\s+(?:тому\s+)?назад\b", _counted(-1)),
         (rf"{chinese}\s*(?P<unit>天|周|星期|礼拜|个月|個月|年)(?:之|以)?前", _counted(-1)),
@@ -314,17 +338,17 @@ def _relative() -> Sequence[tuple[re.Pattern[str], _Compute]]:
         (rf"\b(?P<which>letzt\w+|vorig\w+|nächst\w+)\s+(?P<day>{_DAYS})\b", _weekday),
         (rf"\bvor\s+(?P<count>\d{{1,3}}|{_GERMAN})\s+{_GERMAN_UNITS}\b", _counted(-1)),
         (r"\b(?P<which>letzt\w+|dies\w+|nächst\w+)\s+wochenende\b", _weekend),
-        (r"(?P<which>上个|下个|上|下|这个|这|本)(?P<unit>周|星期|礼拜|月)(?![末一二三四五六日天1-7])", _span),
+        (rf"{of_weeks}(?P<unit>周|星期|礼拜|月)(?![末一二三四五六日天1-7])", _span),
         (r"(?P<which>去|今|明|前|后|後)(?P<unit>年)", _span),
         (rf"\b(?P<which>last|past|previous|next|coming)\s+(?P<day>{_DAYS})\b", _weekday),
         (rf"\b(?P<which>прошл\w+|следующ\w+|будущ\w+)\s+(?P<day>{_DAYS})\b", _weekday),
         (
-            r"(?P<which>上个|下个|上|下|这个|这|本)(?:周|星期|礼拜)(?P<day>[一二三四五六日天1-7])",
+            rf"{of_weeks}(?:周|星期|礼拜)(?P<day>[一二三四五六日天1-7])",
             _weekday_of_week,
         ),
         (r"\b(?P<which>last|past|this|next|coming)\s+weekend\b", _weekend),
         (rf"\b{which}\s+выходны\w+", _weekend),
-        (r"(?P<which>上个|下个|上|下|这个|这|本)周末", _weekend),
+        (rf"{of_weeks}周末", _weekend),
     )
 
 

@@ -27,6 +27,17 @@ _RUSSIAN = lazy_pattern("[а-яё]", re.IGNORECASE)
 _YEAR = lazy_pattern(r"(?<!\d)\d{4}(?!\d)")
 
 
+# A text about the future, and what is in quotation marks.
+_AHEAD = lazy_pattern(
+    r"\b(?:will|won['’]t|shall|going to|gonna|plan(?:s|ning)?|must|have to|need to|should|next|upcoming)\b|['’]ll\b"
+    r"|\bdeadline\b|\bdue\b|(?:['’](?:m|re|s)|\b(?:am|is|are))"
+    r" (?:meeting|flying|leaving|moving|starting|visiting|getting|travell?ing)\b"
+    r"|\b(?:буд(?:у|ет|ем|ут|ешь|ете)|планиру\w+|собира\w+|надо|нужно)\b|[会會将將]|打算|计划|計劃",
+    re.IGNORECASE,
+)
+_QUOTED = lazy_pattern(r"[\"“«„「『][^\"”»“」』]*[\"”»“」』]")
+
+
 @frozen
 class Begin:
     """When a value began to be true, how exactly that is known, and, if it is dated, when it was said to be true."""
@@ -118,3 +129,16 @@ def told_by(text: str, stated: Stated | None) -> dict[str, Any]:
 def endings_of(fact: Fact) -> tuple[Stated, ...]:
     """Return what a fact says to be so no more; nothing if a person has changed its text since."""
     return ended_in(fact.text) if ENDS in fact.metadata and fact.slot is None else ()
+
+
+def date_told(words: str | None, said: str, said_at: datetime) -> str:
+    """Return the date that words of a text name, as far as it is known; empty if it is a guess.
+
+    A day without a year that is to come is one only in a text about the future. A title in quotation marks is no date.
+    """
+    if not words or not is_said(words, said):
+        return ""
+    is_ahead = _AHEAD.search(said) is not None
+    when = resolve(_QUOTED.sub(" ", words), said_at, forward=is_ahead)
+    is_guess = when is not None and not (when.is_year_told or is_ahead) and when.first > said_at.date()
+    return "" if when is None or is_guess else when.told

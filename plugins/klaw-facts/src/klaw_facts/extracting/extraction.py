@@ -18,7 +18,7 @@ from attrs import define, evolve, field, frozen
 from klaw_core import LanguageModel, LanguageModelError, estimate_tokens, operations
 from klaw_facts.asking import Asker, UnusableAnswerError, Usage
 from klaw_facts.extracting import rule_extractor
-from klaw_facts.extracting.begins import begin_of_part, is_said, told_by
+from klaw_facts.extracting.begins import begin_of_part, date_told, told_by
 from klaw_facts.extracting.candidates import Candidate, SourceMessage, blanked, person_of, project_of
 from klaw_facts.extracting.framing import EARLIER, doubtful, taken_back
 from klaw_facts.extracting.model_extractor import ModelExtractor
@@ -35,7 +35,6 @@ from klaw_facts.values import Batch, Fact, Quote, make_id, normalised
 from klaw_journals import BadLine, Chat, Message
 from klaw_journals.messages import speaker_of
 from klaw_journals.trust import FOREIGN
-from klaw_words.dates import resolve as resolve_date
 
 if TYPE_CHECKING:
     from klaw_conversations import Conversations
@@ -354,10 +353,8 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
     start = verified.quote.start + said.find(part)
     begin, stated = begin_of_part(message, (start, start + len(part)), candidate.when)
     told = told_by(part, stated)
-    when = resolve_date(candidate.when, message.said_at) if candidate.when else None
-    if when is not None and not is_said(candidate.when, said):
-        when = None
-    metadata = {**told["metadata"], **({"when": when.moment.date().isoformat()} if when else {})}
+    when = date_told(candidate.when, said, message.said_at)
+    metadata = {**told["metadata"], **({"when": when} if when else {})}
     metadata |= {"project": message.project} if message.project else {}
     return Fact(
         make_id("f", message.speaker, category, told["slot"], normalised(verified.text), verified.quote.record()),

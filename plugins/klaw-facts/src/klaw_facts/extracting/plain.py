@@ -27,9 +27,9 @@ _RU_SPAN = r"(?:год|месяц|неделю|(?:\d+|два|две|три|че�
 #: When something happened, or will happen.
 AT = (
     rf"(?:(?:in|from) (?:early |late )?{_PERIOD}|(?:on |from )?{_DAY}|on {_WEEKDAY}|(?:last|this|next) {_NAMED}"
-    rf"|{_COUNT} (?:day|week|month|year)s? ago|yesterday|today|tomorrow|in {_COUNT} (?:day|week|month|year)s?"
+    rf"|{_COUNT} (?:day|week|month|year)s? ago|(?:the )?day before yesterday|(?:the )?day after tomorrow|yesterday|today|tomorrow|in {_COUNT} (?:day|week|month|year)s?"
     rf"|(?:в|с) {_YEAR}(?:(?:-?м)? год[ау])?|(?:в|с) {_RU_MONTH}(?: {_YEAR}(?: года)?)?|(?:с )?\d{{1,2}} {_RU_MONTH}(?: {_YEAR}(?: года)?)?"
-    rf"|(?:в|с) (?:прошл|эт|следующ)\w+ (?:год[уа]|месяц[еа])|(?:на|с) (?:прошл|эт|следующ)\w+ недел\w|вчера|позавчера|сегодня|завтра"
+    rf"|(?:в|с) (?:прошл|эт|следующ)\w+ (?:год[уа]|месяц[еа])|(?:на|с) (?:прошл|эт|следующ)\w+ недел\w|вчера|позавчера|сегодня|завтра|послезавтра"
     rf"|{_RU_SPAN} назад)"
 )
 #: Since when something is so.
@@ -54,7 +54,7 @@ STILL = rf"(?:now|currently|at the moment|these days|теперь|сейчас|�
 #: A time in a Chinese sentence, between the subject and the verb.
 ZH_NOW = r"(?:现在|已经|目前|刚刚?|最近)"
 ZH_AT = (
-    r"(?:上个?月|上个?周|上个?星期|去年|今年|昨天|前天|今天|明天|下个?月|下个?周|下个?星期|明年|\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?"
+    r"(?:上个?月|上个?周|上个?星期|去年|今年|昨天|大?前天|今天|明天|大?[后後]天|下个?月|下个?周|下个?星期|明年|\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?"
     r"|\d{1,2}月(?:\d{1,2}[日号])?|[一二三四五六七八九十两\d]{1,3}(?:天|周|个星期|个月|年)前|[从自](?:去年|今年|上个?月|昨天|明年|\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月(?:\d{1,2}[日号])?)(?:起|开始))"
 )
 _KIN = r"(?:wife|husband|partner|kids|children|son|daughter|sons|daughters|parents|family|girlfriend|boyfriend|dogs?|cats?)"

@@ -155,6 +155,8 @@ class Resolver:
 
     def _end_of(self, old: Turn, new: Turn) -> datetime:
         """Return when a value ends that another one follows: no later than now, if a clock was ahead of this one."""
+        if new.corrects(old) and old.fact.valid_from is not None:
+            return max(new.begin, old.fact.valid_from)
         begin = new.begin if new.fact.valid_from else min(new.begin, self.ts)
         return max(begin, min(old.known, max(old.fact.valid_from or self.ts, self.ts)))
 
@@ -181,7 +183,7 @@ class Resolver:
     def _end(self, old: Fact, new: Fact, moment: datetime, reason: str) -> None:
         if not self._may_change(new, old):
             return
-        precision = new.precision if is_dated(new) else "by"
+        precision = new.precision if is_dated(new) and moment != old.valid_from else "by"
         until = format_ts(moment)
         told = {"by_fact": new.id, "reason": reason, "valid_to": until, "precision": precision}
         marks = {"batch": self.batch, **_across(old, new)}
@@ -206,6 +208,8 @@ class Resolver:
         place = [turn.fact.id for turn in turns].index(fact.id)
         for known in _repeated(turns, place):
             ended = known.valid_to is not None and known.valid_to <= moment
+            if known.affirmed_at is not None and moment < later_by(known.affirmed_at, RESOLUTION):
+                ended = False  # it was confirmed by this, or later
             if not ended and (not self.words_count or known in same):
                 return known
         return None
@@ -259,7 +263,8 @@ class Resolver:
         if later is not None and not mine.endings:
             # A value whose time encloses this one has begun before it: it is known again when it is said.
             is_later = later.begin > mine.known or (later.is_dated and later.begin >= mine.begin)
-            self._end_now(fact, later, later.begin if is_later else later.known)
+            moment = later.begin if is_later else later.known
+            self._end_now(fact, later, self._end_of(mine, later) if later.corrects(mine) else moment)
 
     def _end_now(self, fact: Fact, later: Turn, moment: datetime) -> None:
         """End a fact that became known late: it was true until the later value began."""
