@@ -8,6 +8,7 @@ from pathlib import Path
 from time import tzset
 from typing import Any
 
+import apsw
 from interrupts import Sides
 from lives import Operation
 from model import Model, move_of, names_of, said_at
@@ -203,10 +204,17 @@ class Deeds:
             self._problem("rename: a note is found under its earlier name")
         return f"notes/{to.name}" if is_whole else ""
 
+    def _drop_sides(self) -> None:
+        """Close the connection of who looks from outside; the disk may be full."""
+        sides, self._sides = self._sides, None
+        with suppress(apsw.Error):
+            if isinstance(sides, Sides):
+                sides.close()
+
     def do_model(self, operation: Operation) -> None:
         """Change the embedder in the configuration; then do what is advised, or forget to do it."""
         self.memory.close()
-        self._sides = None
+        self._drop_sides()
         was = int(self.home.swapped.read_text()) if self.home.swapped.exists() else _DIMENSIONS[1]
         self.home.swapped.write_text(str(next(each for each in _DIMENSIONS if each != was)))
         self.memory = self.home.open()

@@ -107,7 +107,7 @@ class Hands(Deeds):
     def do_damage(self, operation: Operation) -> None:
         """Damage the database while nobody has it open; then do what the errors advise, until nothing is wrong."""
         self.memory.close()
-        self._sides = None
+        self._drop_sides()
         path = self.home.data / "klaw.db"
         start, size = damage(path, operation.pick)
         if size:
