@@ -45,14 +45,16 @@ def path_as_shown(memory: ListedMemory, target: str) -> str | None:
     that names nothing.
     """
     ends = (len(target), *(at for at in reversed(range(len(target))) if target[at] in _ENDS))
-    wanted = {_shown(target[:end]): target[end:] for end in ends if end}
-    found = {(path, rest) for path in _paths(memory) if (rest := wanted.get(_shown(path))) is not None}
+    wanted = {shown: target[end:] for end in ends if end for shown in _shown(target[:end])}
+    shown_paths = ((path, wanted.get(shown)) for path in _paths(memory) for shown in _shown(path))
+    found = {(path, rest) for path, rest in shown_paths if rest is not None}
     return "".join(found.pop()) if len(found) == 1 else None
 
 
-def _shown(path: str) -> str:
-    """Return a path as lists for people and answers for models show it, on one line."""
-    return " ".join(one_line(visible(path)).split())
+def _shown(path: str) -> Iterator[str]:
+    """Yield a path as lists for people show it, and as answers for models do, on one line."""
+    for text in (path, visible(path)):
+        yield " ".join(one_line(text).split())
 
 
 def _paths(memory: ListedMemory) -> Iterator[str]:

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from klaw_core import Memory, NotFoundError, load_config
 from klaw_core.cli import shown_paths
 from klaw_core.cli.kit import visible
+from klaw_core.cli.neutral import one_line
 from klaw_core.cli.program import cli
 from klaw_core.cli.shown_paths import path_as_shown
 
@@ -127,6 +128,14 @@ def test_an_exact_path_comes_before_one_that_looks_like_it(memory):
     write(memory, "soft.md", "two")
     assert "two" in memory.call_tool("memory_get", {"path": "notes/soft.md"})["content"]
     assert "one" in memory.call_tool("memory_get", {"path": "notes/so\xadft.md"})["content"]
+
+
+def test_a_path_that_a_list_for_people_marks_is_understood(memory):
+    for name in ("\u202ertl.md", "c\rr.md", "\x1b[31mred.md", "a\x7fb.md"):
+        write(memory, name, "one")
+        path = f"notes/{name}"
+        assert path_as_shown(memory, one_line(path)) == path
+        assert path_as_shown(memory, f"{visible(path)}:1-2") == f"{path}:1-2"
 
 
 def test_what_is_shown_of_a_name_is_all_that_is_compared(memory):
