@@ -223,6 +223,19 @@ def test_an_export_of_claude_is_imported(memory, exports):
     assert memory.search("bakes rye")[0].path == "documents/claude/memories/acc"
 
 
+def test_a_conversation_that_cannot_be_imported_does_not_stop_the_others(memory, tmp_path):
+    """JavaScript leaves half of a character where it cuts a text, and a chat's name has at most 255 bytes."""
+    odd = [{**CHATGPT[0], "conversation_id": key} for key in ("x" * 300, "half \ud83d", "whole")]
+    odd[2]["title"] = "Ferries \ud83d"
+    place = tmp_path / "odd"
+    place.mkdir()
+    (place / "conversations.json").write_text(json.dumps(odd), "utf-8")
+    report = memory.import_(place, importer="chatgpt")
+    assert [each.path.startswith("the conversation 'xxx") for each in report.skipped] == [True]
+    found = {Chat.parse(each.name).chat_id for each in memory.conversations.chats()}
+    assert found == {"half \N{REPLACEMENT CHARACTER}", "whole"}
+
+
 def test_an_export_of_mem0_is_imported(memory, exports):
     report = memory.import_(exports / "mem0.json", importer="mem0")
     assert report.added == {"document": 1}

@@ -10,12 +10,12 @@ part that it cannot read. Equal input must give equal records, so that a second 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import EntryPoints, entry_points
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 from klaw_core import (
     NotFoundError,
@@ -27,6 +27,7 @@ from klaw_core import (
 )
 from klaw_core.errors import isolated
 from klaw_core.files.atomic import writing_failed
+from klaw_doctor.readers.records import whole_characters
 from klaw_doctor.records import as_line, end, header
 from klaw_journals import Record
 from klaw_journals.jsonl import encode
@@ -109,10 +110,24 @@ def _write(items: Iterable[Record | SkippedEntry], stream: BinaryIO) -> tuple[in
         if isinstance(item, SkippedEntry):
             skipped.append(item)
         else:
-            stream.write(encode(as_line(item)))
+            line = as_line(item)
+            try:
+                stream.write(encode(_whole(line)))
+            except RecordError as error:  # the others are imported
+                skipped.append(SkippedEntry(f"a record: {line.get('kind')}", error.message, keep=True))
+                continue
             count += 1
     stream.write(encode(end(count)))
     return count, tuple(skipped)
+
+
+def _whole(value: Any) -> Any:
+    """Return a value of JSON with whole characters in all texts."""
+    if isinstance(value, str):
+        return value if value.isascii() else whole_characters(value)
+    if isinstance(value, Mapping):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return [_whole(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _entry_points() -> EntryPoints:

@@ -32,9 +32,16 @@ class ImportedMessage:
 
 def conversation(
     program: str, name: str, title: str, started: datetime | None, messages: Iterable[ImportedMessage]
-) -> Iterator[Record]:
-    """Yield the messages of a conversation by day. A message without a date has the date of the previous one."""
-    chat = Chat(program, name)
+) -> Iterator[Record | SkippedEntry]:
+    """Yield the messages of a conversation by day. A message without a date has the date of the previous one.
+
+    A conversation whose id no chat can have is skipped.
+    """
+    try:
+        chat = Chat(program, whole_characters(name))
+    except RecordError as error:
+        yield skipped(f"the conversation {name!a}", error.message)
+        return
     moment = started or datetime.fromtimestamp(0, UTC)
     dated = []
     for number, item in enumerate(messages):
@@ -84,6 +91,11 @@ def moment_of(value: Any) -> datetime | None:
         return datetime.fromtimestamp(value / 1000 if value >= _MILLISECONDS_FROM else value, UTC)
     except (OverflowError, ValueError, OSError):
         return None
+
+
+def whole_characters(text: str) -> str:
+    """Return a text with a replacement for each half of a character, as JavaScript leaves it where it cuts a text."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def skipped(where: str, reason: str) -> SkippedEntry:
