@@ -86,7 +86,7 @@ class Connections:
             self._writing.hold(),
             InsideSqlite(),
             store_errors(str(self._path)),
-            _Writing(self) as connection,
+            Writing(self) as connection,
             full_disks(connection),
         ):
             yield connection
@@ -133,7 +133,7 @@ class Connections:
 
     @contextmanager
     def _transaction(self) -> Iterator[apsw.Connection]:
-        with _Writing(self) as connection:
+        with Writing(self) as connection:
             self.patiently(connection, partial(connection.execute, "BEGIN IMMEDIATE"))
             with full_disks(connection):
                 yield connection
@@ -363,7 +363,7 @@ class _Lent(Hold[apsw.Connection]):
             self._of.put_back(self._taken)
 
 
-class _Writing(Hold[apsw.Connection]):
+class Writing(Hold[apsw.Connection]):
     """The writing connection; its transaction ends with the block."""
 
     __slots__ = ("_of", "_taken")
@@ -373,10 +373,12 @@ class _Writing(Hold[apsw.Connection]):
         self._taken: list[apsw.Connection] = []
 
     def take(self) -> apsw.Connection:
+        """Take the connection."""
         self._taken.append(self._of.open_writer())
         return self._taken[0]
 
     def give_back(self) -> None:
+        """End the transaction, and put the connection back."""
         for connection in self._taken:
             self._of.put_writer_back(connection)
         self._taken.clear()

@@ -29,6 +29,7 @@ from klaw_core import (
 from klaw_store_sqlitevec.cache import cache_statistics
 from klaw_store_sqlitevec.connections import (
     Connections,
+    Writing,
     back_up,
     check_version,
     is_erasing_due,
@@ -89,6 +90,9 @@ class _ErasingOnce(Hold[None]):
             self._forgetting.blocks.remove(self)
         if self.is_due:
             self.is_due = False
+            for hold in self.noted_in[::-1]:  # an interrupt leaves a transaction, which would prevent it
+                if isinstance(hold, Writing):
+                    hold.end()
             self._erase()
 
 
