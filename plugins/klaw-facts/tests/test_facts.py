@@ -4,9 +4,11 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from attrs import evolve
 
 from klaw_core import LanguageModelError, NotFoundError, QueryError, RecordError
 from klaw_facts import Facts, FactsOptions, MemoryFactStore, inject
+from klaw_facts.extracting import extraction
 from klaw_facts.fold import fold
 from klaw_facts.gate import declines
 from klaw_facts.index import FactIndex
@@ -224,6 +226,54 @@ def test_messages_that_are_read_again_change_no_fact_that_they_gave_before(open_
     say(memory, "Good morning.", days=4)
     memory.index()
     assert [line for line in facts.journal.operations() if line not in before and line["op"] != "batch"] == []
+
+
+def test_messages_that_arrive_in_an_earlier_day_are_read_once(open_memory, say):
+    """A clock was ahead and is put right, or an older export of the chat is imported."""
+    memory = open_memory(extractor="rules")
+    facts = memory.extension(Facts)
+    say(memory, "I live in Oslo.", days=3)
+    say(memory, "I like tea.", days=6)
+    memory.index()
+    assert facts.extraction.waiting() == 0
+    say(memory, "I work at Siemens.", days=3)
+    say(memory, "I was born on 3 May 1980.")
+    say(memory, "I moved to Paris.", days=5)
+    assert facts.extraction.waiting() == 3
+    report = facts.extract()
+    assert (report.messages, report.waiting, facts.extraction.waiting()) == (3, 0, 0)
+    assert {(fact.slot, fact.value) for fact in facts.list() if fact.slot} >= {
+        ("home", "Paris"),
+        ("employer", "Siemens"),
+        ("birthday", "3 May 1980"),
+    }
+    before = facts.journal.operations()
+    assert facts.extract().messages == 0
+    assert facts.journal.operations() == before
+
+
+def test_a_limit_counts_messages_of_every_day(open_memory, say):
+    memory = open_memory(extractor="rules")
+    facts = memory.extension(Facts)
+    say(memory, "I live in Oslo.", days=3)
+    facts.extract()
+    for day in (1, 2, 4):
+        say(memory, f"I like tea number {day}.", days=day)
+    reports = [facts.extraction.run(None, 2) for _ in range(2)]
+    assert [(report.messages, report.waiting) for report in reports] == [(2, 1), (1, 0)]
+
+
+def test_batches_of_an_older_version_have_read_all_up_to_their_last_message(open_memory, say, monkeypatch):
+    memory = open_memory(extractor="rules")
+    facts = memory.extension(Facts)
+    say(memory, "I live in Oslo.", days=3)
+    with monkeypatch.context() as older:
+        record = extraction.batch_record
+        older.setattr(extraction, "batch_record", lambda batch, ts: record(evolve(batch, ends=()), ts))
+        facts.extract()
+    say(memory, "I moved to Paris.", days=1)
+    say(memory, "I moved to Bern.", days=4)
+    assert facts.extraction.waiting() == 1
 
 
 @pytest.mark.parametrize("run", ["index", "reindex"])

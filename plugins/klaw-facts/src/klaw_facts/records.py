@@ -129,7 +129,7 @@ def operation(op: str, ts: datetime, *, by: str = PERSON, **values: Any) -> dict
 
 
 def batch_record(batch: Batch, ts: datetime) -> dict[str, Any]:
-    """Return the line that moves a chat's watermark."""
+    """Return the line that says which messages of a chat were read."""
     counts = {
         name: value
         for name in ("facts", "confirmed", "refused", "tokens_in", "tokens_out", "calls", "error")
@@ -142,6 +142,7 @@ def batch_record(batch: Batch, ts: datetime) -> dict[str, Any]:
         "chat": batch.chat,
         "after": batch.after,
         "through": batch.through,
+        **({"ends": list(batch.ends)} if batch.ends else {}),
         "by": batch.by,
         "state": batch.state,
         **counts,
@@ -159,7 +160,7 @@ def parse_batch(record: Mapping[str, Any]) -> Batch:
     moment, error = parse_ts(record.get("ts")), str(record.get("error", ""))
     values: dict[str, Any] = {**counts, "error": error, "recorded_at": moment, "state": state}
     identity: dict[str, Any] = dict(zip(("id", "chat", "after", "through", "by"), texts, strict=True))
-    return Batch(**identity, **values)
+    return Batch(**identity, **values, ends=_texts(record, "ends"))
 
 
 def digest_record(digest: Digest, ts: datetime) -> dict[str, Any]:

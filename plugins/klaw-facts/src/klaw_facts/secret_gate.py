@@ -36,7 +36,7 @@ _SIGNS = (": ", "=")  # between a slot and its value; a parameter of a URL may b
 _NAMES = {
     *("id", "op", "ts", "by", "batch", "fact", "by_fact", "other", "key", "proposal", "chat", "message", "after"),
     *("through", "day", "quotes", "supersedes", "facts", "said_at", "valid_from", "valid_to", "precision", "verified"),
-    "state",
+    *("state", "ends"),
 }
 
 

@@ -233,7 +233,10 @@ class Compaction:
 
 @frozen
 class Batch:
-    """One run of an extractor over the messages of a chat, after the message ``after`` up to ``through``."""
+    """One run of an extractor over unread messages of a chat; ``after`` is the last one of the run before.
+
+    ``through`` is its last message, and ``ends`` are the last of each day; an older version wrote none.
+    """
 
     id: str
     chat: str
@@ -249,6 +252,7 @@ class Batch:
     calls: int = 0
     error: str = ""
     recorded_at: datetime | None = None
+    ends: tuple[str, ...] = ()
 
 
 def make_id(prefix: str, *parts: object) -> str:

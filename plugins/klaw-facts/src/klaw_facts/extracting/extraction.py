@@ -1,7 +1,7 @@
-"""Extraction: read the messages after each chat's watermark, and append facts in atomic batches.
+"""Extraction: read the unread messages of each chat, and append facts in atomic batches.
 
-There is no queue: unread messages are those after the watermark, and the watermark is appended together with the facts.
-So no failure or crash loses a message or reads one twice.
+There is no queue: a batch says up to which messages it has read, and is appended together with its facts. So no failure
+or crash loses a message or reads one twice.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field, frozen
@@ -70,7 +71,7 @@ class ExtractionReport:
 @operations
 @define(eq=False)
 class Extraction:
-    """Reads chats after their watermarks. ``suppress_key`` is the key for hashes of forgotten facts.
+    """Reads what is unread of chats. ``suppress_key`` is the key for hashes of forgotten facts.
 
     Machines that share the memory have one key; ``own_key`` is the one that this machine used before, if any. What
     another machine wrote is read there, and its facts arrive ready: ``is_arrived`` returns what says so of a line.
@@ -98,9 +99,9 @@ class Extraction:
         return self.report
 
     def waiting(self) -> int:
-        """Return the number of messages after the watermarks."""
+        """Return the number of unread messages."""
         entries = map(self._entries, self.conversations.journal.chats())
-        return sum(len(messages) - read for messages, read in entries)
+        return sum(read.count(False) for _, read in entries)
 
     def read_in_chat(self, chat: Chat, message: Message) -> SourceMessage:
         """Return a message as extractors read it, with what earlier messages say about it."""
@@ -154,15 +155,42 @@ class Extraction:
         return model
 
     def _run_chat(self, chat: Chat, extractor: ModelExtractor | None, limit: int | None, *, dry_run: bool) -> bool:
-        """Read a chat after its watermark; return False if another process has moved it in the meantime."""
+        """Read what is unread of a chat; return False if another process has read some of it in the meantime."""
         after = self.journal.state().watermarks.get(chat.name, "")
         entries, read = self._entries(chat)
-        earlier = entries[max(read - EARLIER, 0) :]
-        back = {place: earlier[other].id for place, other in taken_back(earlier).items()}
-        messages = [
+        for begin, end in _unread(read):
+            messages = self._messages(chat, entries, begin, end)
+            found = self._run_part(chat, after, messages, extractor, limit, dry_run=dry_run)
+            if found is None:
+                return False
+            after = found
+        return True
+
+    def _messages(self, chat: Chat, entries: Sequence[Message], begin: int, end: int) -> list[SourceMessage]:
+        """Return the messages of a part of a chat, with what the messages around it say about them."""
+        first = max(begin - EARLIER, 0)
+        around = entries[first : end + EARLIER]
+        back = {place: around[other].id for place, other in taken_back(around).items()}
+        return [
             self.read_message(chat, message, is_framed=is_framed, takes_back=back.get(place, ""))
-            for place, (message, is_framed) in enumerate(zip(earlier, doubtful(earlier), strict=True))
-        ][min(read, EARLIER) :]
+            for place, (message, is_framed) in enumerate(zip(around, doubtful(around), strict=True))
+            if begin <= first + place < end
+        ]
+
+    def _run_part(
+        self,
+        chat: Chat,
+        after: str,
+        messages: Sequence[SourceMessage],
+        extractor: ModelExtractor | None,
+        limit: int | None,
+        *,
+        dry_run: bool,
+    ) -> str | None:
+        """Read messages that follow each other, as many as the limit and the model allow.
+
+        Return the last that was read; None if another process has read some of them in the meantime.
+        """
         position = 0
         while position < len(messages) and not self.report.problem:
             left = None if limit is None else limit - self.report.messages
@@ -176,26 +204,40 @@ class Extraction:
                 self.report = evolve(self.report, problem=str(error))
                 break
             if not done:
-                return False
+                return None
             position += done
             after = messages[position - 1].id
         self.report = evolve(self.report, waiting=self.report.waiting + len(messages) - position)
-        return True
+        return after
 
-    def _entries(self, chat: Chat) -> tuple[list[Message], int]:
-        """Return the messages of a chat in order, and how many of them are before its watermark."""
+    def _entries(self, chat: Chat) -> tuple[list[Message], list[bool]]:
+        """Return the messages of a chat in order, and whether each was read.
+
+        A message may arrive in the file of an earlier day: by an import, or after a clock was put right. So a batch
+        names the last message that it has read of each day. One of an older version, or one of whose last messages is
+        forgotten, counts as all up to its last one.
+        """
         lines = self.conversations.read(chat)
         entries = [line for line in lines if not isinstance(line, BadLine) and not line.duplicate]
         if is_arrived := self.is_arrived():
             entries = [line for line in entries if not is_arrived("conversations", chat.name, line.written.record())]
-        # If the last message that was read is forgotten, use the watermark of the batch before.
-        through = {batch.through for batch in self.journal.state().batches.values() if batch.chat == chat.name}
-        longer = through - {line.message.id for line in entries}  # removed, or called otherwise now
-        after = 0
-        for index, line in enumerate(entries, start=1):
-            if line.message.id in through or any(map(line.is_called, longer)):
-                after = index
-        return [*_in_turn([line.message for line in entries])], after
+        batches = [batch for batch in self.journal.state().batches.values() if batch.chat == chat.name]
+        named = {name for batch in batches for name in (batch.through, *batch.ends)}
+        longer = named - {line.message.id for line in entries}  # removed, or called otherwise now
+        places: dict[str, int] = {}
+        for index, line in enumerate(entries):
+            names = filter(line.is_called, longer)
+            places.update(dict.fromkeys((*names, line.message.id), index))
+        days = [line.message.ts.date() for line in entries]
+        last, last_of = -1, dict.fromkeys(days, -1)
+        for batch in batches:
+            if batch.ends and all(name in places for name in batch.ends):
+                for place in map(places.__getitem__, batch.ends):
+                    last_of[days[place]] = max(last_of[days[place]], place)
+            else:  # if the last message of all is forgotten, that of the batch before counts
+                last = max(last, places.get(batch.through, -1))
+        read = [index <= max(last, last_of[day]) for index, day in enumerate(days)]
+        return [*_in_turn([line.message for line in entries])], read
 
     def _window(
         self, messages: Sequence[SourceMessage], extractor: ModelExtractor | None, limit: int | None
@@ -267,6 +309,7 @@ class Extraction:
                 used.tokens_out,
                 used.calls,
                 error,
+                ends=tuple({message.said_at.date(): message.id for message in window}.values()),
             )
             if not dry_run:
                 self.journal.append([*resolver.finish(), batch_record(line, self.now())])
@@ -376,6 +419,16 @@ def make_fact(candidate: Candidate, window: Sequence[SourceMessage]) -> Fact | N
         affirmed_at=begin.affirmed_at,
         trust=message.trust,
     )
+
+
+def _unread(read: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Yield the begin and the end of each part whose messages are unread."""
+    begin = 0
+    for is_read, part in groupby(read):
+        end = begin + len(list(part))
+        if not is_read:
+            yield begin, end
+        begin = end
 
 
 def _in_turn(messages: Iterable[Message]) -> Iterator[Message]:
