@@ -8,7 +8,7 @@ from unicodedata import normalize
 import pytest
 
 from klaw_core import ConfigError, NewDocument, NotFoundError, QueryError, WorkspaceError
-from klaw_core.indexing.collection import BATCH
+from klaw_core.indexing.collection import BATCH, Collection
 from klaw_core.sources.skipped import SkippedFiles
 from klaw_core.values.runs import SkippedEntry
 from klaw_journals.chats import Chat
@@ -191,7 +191,7 @@ class TestWorkspaces:
             with pytest.raises(KeyboardInterrupt):
                 memory.workspaces.rename("notes", "vault")
         assert {"notes/a.md", "vault/a.md"} <= set(paths(memory))
-        assert any("klaw forget notes/" in problem for problem in memory.status().problems)
+        assert "notes to vault" in memory.status().statistics["renaming"]
         assert memory.doctor(fix=True).healthy
         assert paths(memory) == ["vault/a.md", "vault/c.txt", "vault/sub/b.md"]
         check(memory)
@@ -202,6 +202,26 @@ class TestWorkspaces:
             memory.workspaces.rename("notes", "vault")
         assert [item.name for item in memory.workspaces.list()] == ["notes"]
         assert not memory.workspaces.list()[0].is_there
+
+    @pytest.mark.parametrize("place", ["while it is indexed", "before the documents of the old name go"])
+    def test_an_interrupted_rename_is_completed_by_the_next_run(self, home, memory, check, monkeypatch, place):
+        if place == "while it is indexed":
+            with pytest.raises(KeyboardInterrupt):
+                memory.workspaces.rename("notes", "vault", on_progress=_interrupt)
+        else:
+            with monkeypatch.context() as interrupted:
+                interrupted.setattr(Collection, "remove", _interrupt)
+                with pytest.raises(KeyboardInterrupt):
+                    memory.workspaces.rename("notes", "vault")
+        assert any(path.startswith("notes/") for path in paths(memory))
+        assert [item.what for item in memory.doctor().findings if item.check == "workspaces"]
+        (home.notes / "c.txt").unlink()
+        for _ in range(2):
+            memory.index()
+            assert paths(memory) == ["vault/a.md", "vault/sub/b.md"]
+        assert "earlier" not in (memory.config.data_dir / "workspaces.json").read_text("utf-8")
+        assert [item.name for item in memory.workspaces.list()] == ["vault"]
+        check(memory)
 
     def test_rename_of_a_workspace_that_is_a_file_now_loses_nothing(self, home, memory):
         shutil.rmtree(home.notes)

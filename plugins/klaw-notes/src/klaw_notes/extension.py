@@ -21,6 +21,7 @@ from klaw_core import (
     SkippedEntry,
     Source,
     SourcedExtension,
+    StatusExtension,
     WorkspaceError,
 )
 from klaw_journals import ConsentExtension, ImportCounts, Record, check_private, make_private
@@ -28,6 +29,7 @@ from klaw_journals.checked_names import check_name
 from klaw_notes.sharing import Sharing, check_declaration, forgotten_notes
 from klaw_notes.workspace_list import (
     FILE_NAME,
+    EarlierName,
     RememberedWorkspace,
     Workspaces,
     is_gone,
@@ -49,7 +51,7 @@ KIND = "workspace"
 
 
 @define(eq=False)
-class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension, ConsentExtension):
+class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension, ConsentExtension, StatusExtension):
     """Remembers directories, provides their notes as sources, and exports the list."""
 
     context: ComponentContext
@@ -132,17 +134,35 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
         return WorkspaceManager(lambda: self.registry, get_runs, get_collection, forget)
 
     def sources(self) -> Sequence[Source]:
-        """Return the remembered workspaces. Raise StoreError."""
+        """Return the remembered workspaces, and names that some had before. Raise StoreError."""
         registry = self.registry
-        return [RememberedWorkspace.of(workspace, registry) for workspace in registry.all().values()]
+        known = registry.all()
+        earlier = {name: each.collection for each in known.values() for name in each.earlier if name not in known}
+        return [
+            *(RememberedWorkspace.of(workspace, registry) for workspace in known.values()),
+            *(EarlierName(name, collection, registry) for name, collection in earlier.items()),
+        ]
+
+    def status(self) -> dict[str, int | str]:
+        """Return which renamings have not finished, if any. Raise StoreError."""
+        told = "; ".join(self._unfinished())
+        return {"renaming": f"{told}; if none is running: `klaw index`"} if told else {}
+
+    def _unfinished(self) -> Iterator[str]:
+        for workspace in self.registry.all().values():
+            for name in workspace.earlier:
+                yield f"{name} to {workspace.origin} has not finished"
 
     def check(self) -> Iterator[Finding]:
-        """Check that the list can be read, and only by its owner."""
+        """Check that the list can be read, and only by its owner, and that no renaming was interrupted."""
         yield from check_private([self.file, self.file.with_suffix(".jsonl")])
         try:
             self.registry.all()
         except KlawError as error:
             yield Finding("workspaces", "error", error.message, str(self.file), error.hint)
+            return
+        for told in self._unfinished():
+            yield Finding("workspaces", "warning", f"the renaming of {told}", str(self.file), "klaw index")
 
     def fix(self, _findings: Sequence[Finding], /) -> None:
         """Make the file private."""
@@ -151,7 +171,9 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
     def records(self) -> Iterator[Record | SkippedEntry]:
         """Yield every workspace. Raise StoreError if the list cannot be read."""
         for workspace in self.registry.all().values():
-            yield Record(KIND, {"name": workspace.origin, "value": workspace_entry(evolve(workspace, shared=False))})
+            yield Record(
+                KIND, {"name": workspace.origin, "value": workspace_entry(evolve(workspace, shared=False, earlier=()))}
+            )
 
     def check_record(self, record: Record, /) -> None:
         """Raise RecordError unless this is a workspace, QueryError if its collection belongs to an extension."""
@@ -203,4 +225,4 @@ def _parse(value: Any) -> Workspace:
         raise RecordError(
             f"not a workspace: {workspace.origin!r} is not a usable name, or {workspace.root} is not an absolute path"
         )
-    return evolve(workspace, shared=False)
+    return evolve(workspace, shared=False, earlier=())

@@ -112,7 +112,7 @@ class WorkspaceManager:
     def rename(self, name: str, new: str, *, on_progress: ProgressCallback = no_progress) -> IndexReport:
         """Rename a workspace: the paths of its notes start with the new name, and their vectors are reused.
 
-        If this is interrupted, search still finds the notes under the old name; ``klaw doctor --fix`` removes those.
+        If this is interrupted, search still finds the notes under the old name; the next index run removes those.
         Notes that another machine has indexed under the old name stay.
         Raise NotFoundError, WorkspaceError if the name is taken or the directory does not exist, StoreError.
         """
@@ -131,10 +131,12 @@ class WorkspaceManager:
         report = runs.over(runs.sources.with_origin(new), on_progress=on_progress, alone=True)
         runs.skipped.replace(name, ())
         if (other := runs.sources.machines.elsewhere().get((name, workspace.collection))) is not None:
+            registry.forget_earlier(name)
             what = f"{name}/ stays indexed, because {other} is indexed under this name"
             return report + IndexReport(notices=(what,))
         self.get_collection(workspace.collection).remove(sources.paths(name, workspace.collection))
         runs.sources.machines.forget(name, [workspace.collection])
+        registry.forget_earlier(name)
         return report
 
     def share(self, name: str, *, on_progress: ProgressCallback = no_progress) -> IndexReport:

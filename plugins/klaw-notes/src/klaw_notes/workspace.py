@@ -71,7 +71,8 @@ class Workspace(Source, Folder):
     software that they describe. ``converters`` turn other files into text; with the default ``include`` the files that
     they can read are included. ``trust`` is the class of all files: ``owner``, ``agent`` or ``foreign``.
     ``descriptions`` say what directories are: pairs of a path below the root (empty for the root) and a text.
-    ``shared``: these notes were shared with other machines at least once; see :mod:`klaw_notes.sharing`.
+    ``shared``: these notes were shared with other machines at least once; see :mod:`klaw_notes.sharing`. ``earlier``
+    are names under which a renaming that did not finish may have left the notes in the index.
     """
 
     root: Path
@@ -85,6 +86,7 @@ class Workspace(Source, Folder):
     trust: str = "owner"
     descriptions: tuple[tuple[str, str], ...] = ()
     shared: bool = False
+    earlier: tuple[str, ...] = ()
 
     def scan(self) -> Iterable[Entry | SkippedEntry]:
         """Return MEMORY.md, memory.md, then every other note by path. Raise WorkspaceError if the root is gone."""

@@ -20,6 +20,8 @@ from klaw_core import (
     Forgettable,
     NotFoundError,
     Removable,
+    SkippedEntry,
+    Source,
     StoreCorruptError,
     StoreError,
     WorkspaceError,
@@ -36,6 +38,7 @@ from klaw_notes.workspace import Workspace
 from klaw_notes.workspace_options import DEFAULT_INCLUDE, can_name
 
 if TYPE_CHECKING:
+    from klaw_core import Entry, Store
     from klaw_notes.converting import Converters
 
 #: The name of the file in the data directory.
@@ -81,6 +84,31 @@ class RememberedWorkspace(Workspace, Forgettable, Forgetful, Removable):
     def remove(self) -> None:
         """Remove the workspace from the list; its directory stays. Raise StoreError."""
         self.registry.forget(self.origin)
+
+
+@frozen
+class EarlierName(Source):
+    """A name of a workspace before a renaming that did not finish: it has no notes now, so a run removes them."""
+
+    origin: str
+    collection: str
+    registry: Workspaces = field(repr=False)
+
+    def scan(self) -> Iterable[Entry | SkippedEntry]:
+        """Return nothing."""
+        return ()
+
+    def read(self, entry: Entry, /) -> SkippedEntry:
+        """Return that nothing is there."""
+        return SkippedEntry(entry.path, "has another name now", keep=False)
+
+    def prepare(self, store: Store[Any], /) -> Sequence[SkippedEntry]:
+        """Forget the name, once nothing of it is left in the index."""
+        with store.read() as snapshot:
+            is_left = bool(snapshot.manifest(self.collection, self.origin))
+        if not is_left:
+            self.registry.forget_earlier(self.origin)
+        return ()
 
 
 @frozen
@@ -328,9 +356,17 @@ class Workspaces:
             hint = f"choose another name: klaw workspace rename {name} NEW_NAME"
             _free_name(new, {*known, *taken, *self.reserved}, chosen=True, hint=hint)
             del known[name]
-            renamed = evolve(workspace, origin=new, shared=False)
+            renamed = evolve(workspace, origin=new, shared=False, earlier=(*workspace.earlier, name))
             self._write({**known, new: renamed})
         return renamed
+
+    def forget_earlier(self, name: str) -> None:
+        """Note that nothing is left in the index of a name that a workspace had before. Raise StoreError."""
+        with locked(self.file.parent):
+            known = self.all()
+            if any(name in each.earlier for each in known.values()):
+                left = {each: tuple(one for one in it.earlier if one != name) for each, it in known.items()}
+                self._write({each: evolve(it, earlier=left[each]) for each, it in known.items()})
 
     def named(self, name: str) -> Workspace:
         """Return a workspace by name. Raise NotFoundError."""
@@ -373,6 +409,8 @@ def workspace_entry(workspace: Workspace) -> dict[str, Any]:
         entry["descriptions"] = dict(workspace.descriptions)
     if workspace.shared:
         entry["shared"] = True
+    if workspace.earlier:
+        entry["earlier"] = list(workspace.earlier)
     chosen = {"collection": workspace.collection, "version": workspace.version, "trust": workspace.trust}
     return entry | {key: value for key, value in chosen.items() if value not in {"", "memory", "owner"}}
 
@@ -389,6 +427,7 @@ def parse_workspace(name: str, entry: Mapping[str, Any]) -> Workspace:
         trust=_class_of(entry),
         descriptions=tuple(sorted(_descriptions(entry))),
         shared=entry.get("shared") is True,
+        earlier=tuple(str(name) for name in entry.get("earlier", ())),
     )
 
 
