@@ -64,7 +64,7 @@ def take_status(assembly: Assembly, sources: Sources, extensions: Extensions) ->
             *(str(problem) for source in known if (problem := sources.machines.problem(source)) is not None),
             *indexes,
         ),
-        skipped={name: items for name, items in skipped.items() if name in roots},
+        skipped={source.origin: skipped[source.origin] for source in known if source.origin in skipped},
         elsewhere=_elsewhere(sources),
     )
 

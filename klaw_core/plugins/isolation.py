@@ -62,6 +62,11 @@ class IsolatedSource:
         return cls(source, name, origin, collection, forgets, root, configured)
 
     @property
+    def is_chosen(self) -> bool:
+        """Whether a person has chosen it: a directory, or a source of the configuration."""
+        return self.root is not None or self.configured
+
+    @property
     def name(self) -> str:
         """Its name in errors."""
         return f"the source {self.owner!r}"

@@ -248,7 +248,7 @@ class IndexRuns:
         indexer = self.sources.indexer(source)
         if named is not None and source.can(Located):  # other sources cannot map files to documents
             report = indexer.write(source, run, named, force=force, on_progress=on_progress)
-            if source.root is not None:
+            if source.is_chosen:
                 self.skipped.update(source.origin, named.paths, report.skipped)
             return report + IndexReport(skipped=tuple(named.left_out))
         with source.guarded():
@@ -259,7 +259,7 @@ class IndexRuns:
         if last is not None and known and last.state == self._state(indexer, stamp, source):
             report = IndexReport(unchanged=last.documents)
         else:
-            if source.root is not None:  # what has none is indexed when it is recorded
+            if source.is_chosen:  # what the others have is indexed when it is recorded
                 self.skipped.note_run(source.origin, finished=False)
             report = indexer.write(source, run, force=force, verify=verify, on_progress=on_progress)
             report += IndexReport(removed=drop_forgotten(indexer.collection, source), skipped=prepared)
@@ -267,7 +267,7 @@ class IndexRuns:
             self.last.pop(place, None)
             if not report.skipped and (state := self._state(indexer, stamp, source)) is not None:
                 self.last[place] = LastRun(state, report.added + report.changed + report.unchanged)
-        if source.root is not None:
+        if source.is_chosen:
             self.skipped.replace(source.origin, report.skipped)
         return report
 

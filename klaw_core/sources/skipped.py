@@ -1,7 +1,6 @@
 """``skipped.json`` in the data directory: the files that the last index run of each workspace skipped, and why.
 
-``klaw status`` shows them without reading the notes. The origins whose last run has not finished have the key "". The
-file may be deleted at any time.
+``klaw status`` shows them, and the origins whose last run has not finished: the key "". It may always be deleted.
 """
 
 from __future__ import annotations

@@ -131,3 +131,16 @@ def test_a_separate_collection_is_searched_only_by_name(tmp_path):
 def test_a_wrong_collection_is_refused(name):
     with pytest.raises(ValueError, match="collection"):
         SessionOptions(collection=name)
+
+
+def test_status_names_what_a_run_has_skipped_of_a_configured_source_and_no_part_that_is_in_another_line(tmp_path):
+    write(tmp_path / "chats" / "big.jsonl", said("user", "kayak " * 200_000))
+    write(tmp_path / "chats" / "other.jsonl", {"event": "start"})
+    source = {"type": "jsonl", "path": str(tmp_path / "chats")}
+    memory = {"memory": {"embedding": {"type": "none"}, "sources": [source]}}
+    with Memory.open(load_config(data_dir=tmp_path / "data", environment={}, overrides=memory)) as opened:
+        report = opened.index()
+        reasons = {item.path: item.reason.partition(";")[0] for item in report.skipped}
+        assert reasons.pop("jsonl/other.jsonl") == "contains nothing that Klaw knows"
+        assert set(reasons.values()) == {"is empty"}
+        assert opened.status().skipped["jsonl"] == report.skipped

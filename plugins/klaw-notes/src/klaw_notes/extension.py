@@ -144,8 +144,10 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
         ]
 
     def status(self) -> dict[str, int | str]:
-        """Return which renamings have not finished, if any. Raise StoreError."""
-        told = "; ".join(self._unfinished())
+        """Return which renamings have not finished, if any; that the list cannot be read is a finding."""
+        told = ""
+        with suppress(KlawError):
+            told = "; ".join(self._unfinished())
         return {"renaming": f"{told}; if none is running: `klaw index`"} if told else {}
 
     def _unfinished(self) -> Iterator[str]:

@@ -20,6 +20,7 @@ import msgspec
 from attrs import frozen
 
 from klaw_core import Descriptor, Document, Entry, Located, SkippedEntry, Source, WorkspaceError
+from klaw_core.values.runs import EMPTY
 from klaw_sessions.agent import Agent
 from klaw_sessions.content import Content
 from klaw_sessions.options import SessionOptions
@@ -100,11 +101,12 @@ class TranscriptSource(Source, Located):
         part = self._part(entry.path)
         if part is None:
             return SkippedEntry(entry.path, "is not a transcript", keep=False)
-        reading = Content()
+        reading, is_empty = Content(), True
         try:
             with _open(part.file) as file:
                 start = (part.number - 1) * PART_BYTES
                 for line in _lines(file, start):
+                    is_empty = False
                     self._take(line, reading)
                 if start and reading.until(self._last_moment(file, start)):
                     reading.leave_out(self._ids_before(file, start))
@@ -114,6 +116,8 @@ class TranscriptSource(Source, Located):
             return SkippedEntry(entry.path, "vanished", keep=False)
         except OSError as error:
             return SkippedEntry(entry.path, f"cannot be read: {error.strerror}", keep=True)
+        if is_empty:
+            return SkippedEntry(entry.path, EMPTY, keep=False)  # the line of an earlier part is longer than a part
         if not reading.messages:
             return SkippedEntry(entry.path, reading.why_empty(self.origin), keep=not reading.is_known)
         return reading.document(entry.path, self.origin, self._session(part.file), part.file, self._project(part.file))
