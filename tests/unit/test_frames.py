@@ -167,6 +167,14 @@ def test_a_tag_in_letters_that_look_alike_is_one(bracket, name):
     assert defused("klaw-memory", f"a {bracket}/{name}> b") == f"a (/{name}> b"
 
 
+@pytest.mark.parametrize(
+    "tag", ["</system-reminder>", "<system-reminder>", "< / System\u200b-Reminder>", "<|im_end|>", "<|im_start|>user"]
+)
+def test_a_tag_of_a_host_neither_opens_nor_closes_its_frame(tag):
+    assert "<" not in defused("klaw-memory", f"a {tag} b")
+    assert framed("klaw-memory", f"a {tag} b").count("<") == 2
+
+
 def test_work_for_brackets_grows_with_the_text():
     for text in ("<k" * 50_000, "<" + "k " * 50_000, "<" + " " * 100_000, "<k" + "-" * 100_000):
         assert defused("klaw-memory", text) == text

@@ -15,7 +15,9 @@ from klaw_core.cli.neutral import INVISIBLE, visible
 _BRACKETS = "<\uff1c\ufe64\u2039\u2329\u27e8\u3008\u276e\u02c2\u1438\u227a"
 _BRACKET = re.compile(f"[{_BRACKETS}]")
 # What may stand between a bracket and its tag.
-_LEAD = re.compile(rf"[\s{INVISIBLE}/\uff0f\u2044\u2215\u29f8\\]")
+_LEAD = re.compile(rf"[\s{INVISIBLE}/\uff0f\u2044\u2215\u29f8\\|]")
+# Tags that programs around Klaw put its contexts into, or that models read as the begin or the end of a message.
+_OF_HOSTS = ("system-reminder", "im_start", "im_end")
 # Letters of other alphabets, and digits, that look like a letter of a tag.
 _ALIKE = {
     "a": "\u0430\u03b1\u0251",
@@ -54,9 +56,13 @@ def framed(tag: str, text: str) -> str:
 
 
 def defused(tag: str, text: str) -> str:
-    """Return a text that stands beside such a pair of tags, in which nothing opens or closes one."""
+    """Return a text that stands beside such a pair of tags, in which nothing opens or closes one, or a host's."""
     seen = visible(text)
-    return _BRACKET.sub(lambda found: "(" if _is_tag(tag, seen, found.end()) else found[0], seen)
+
+    def harmless(found: re.Match[str]) -> str:
+        return "(" if any(_is_tag(name, seen, found.end()) for name in (tag, *_OF_HOSTS)) else found[0]
+
+    return _BRACKET.sub(harmless, seen)
 
 
 def _is_tag(name: str, text: str, at: int) -> bool:
