@@ -20,7 +20,6 @@ import msgspec
 from attrs import frozen
 
 from klaw_core import Descriptor, Document, Entry, Located, SkippedEntry, Source, WorkspaceError
-from klaw_core.values.runs import EMPTY
 from klaw_sessions.agent import Agent
 from klaw_sessions.content import Content
 from klaw_sessions.options import SessionOptions
@@ -117,7 +116,7 @@ class TranscriptSource(Source, Located):
         except OSError as error:
             return SkippedEntry(entry.path, f"cannot be read: {error.strerror}", keep=True)
         if is_empty:
-            return SkippedEntry(entry.path, EMPTY, keep=False)  # the line of an earlier part is longer than a part
+            return SkippedEntry(entry.path, "is empty", keep=False)  # the line of an earlier part is longer than a part
         if not reading.messages:
             return SkippedEntry(entry.path, reading.why_empty(self.origin), keep=not reading.is_known)
         return reading.document(entry.path, self.origin, self._session(part.file), part.file, self._project(part.file))
