@@ -179,20 +179,27 @@ def _report(error: Exception, settings: Settings) -> None:
     elif isinstance(error, OutputError):
         hint = "write to another file; changes of this command are kept"
         _print_error(str(error), hint, as_json=settings.json)
+    elif _is_without_directory(error):
+        _print_error("the current directory was removed", "cd to another directory", as_json=settings.json)
     elif settings.json and isinstance(error, KlawError):
         _print_error(error.message, error.hint, as_json=True)
     elif isinstance(error, ConfigError) and len(error.problems) > 1:
         _print_error(f"the configuration has {len(error.problems)} problems:", error.hint, below=error.problems)
     elif isinstance(error, KlawError):
         _print_error(error.message, error.hint)
-    elif isinstance(error, FileNotFoundError) and current_directory() is None:
-        _print_error("the current directory was removed", "cd to another directory", as_json=settings.json)
     elif isinstance(error, OSError) and _is_typed(error.filename, settings.words):
         message = f"{error.filename} cannot be used: {error.strerror}"
         _print_error(message, "give another path, or check its permissions", as_json=settings.json)
     else:
         message = f"defect in Klaw: {type(error).__name__}: {error} (in {module_of(error)})"
         _print_error(message, "run it again with --debug and report it", as_json=settings.json)
+
+
+def _is_without_directory(error: Exception) -> bool:
+    """Return whether there is no current directory, which an operation reports as a file without a name."""
+    cause = error.__cause__ if isinstance(error, KlawError) else error
+    is_nameless = isinstance(cause, FileNotFoundError) and (cause is error or cause.filename is None)
+    return is_nameless and current_directory() is None
 
 
 def _is_typed(filename: Any, words: Sequence[str]) -> bool:

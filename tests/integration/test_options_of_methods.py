@@ -288,6 +288,7 @@ CALLS = [
         {"*": ("notes", "note0*")},
         {"*": ("notes", "note1*"), "remove": ["note3.md"], "on_progress": PROGRESS},
     ),
+    Call("WorkspaceManager.kinds", workspaces, {"name": "notes"}, {"whole": True}),
     Call("WorkspaceManager.rename", workspaces, {"name": "notes", "new": "renamed"}, {"on_progress": PROGRESS}),
     Call(
         "BackgroundIndexer.request",
