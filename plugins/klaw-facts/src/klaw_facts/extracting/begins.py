@@ -30,8 +30,8 @@ _YEAR = lazy_pattern(r"(?<!\d)\d{4}(?!\d)")
 # A text about the future, and what is in quotation marks.
 _AHEAD = lazy_pattern(
     r"\b(?:will|shall)(?! have\b)|\bwon['’]t\b|['’]ll\b(?! have\b)"
-    r"|\b(?:going to|gonna|plan(?:s|ning)? to|upcoming|deadline)\b|\b(?:next|due)(?! to\b)|(?:['’](?:m|re|s)|\b(?:am|is|are))"
-    r" (?:meeting|flying|leaving|moving|starting|visiting|getting|travell?ing)\b"
+    r"|\b(?:going to|gonna|plan(?:s|ning)? to|upcoming|deadline)\b|\b(?:next|due)(?! to\b)"
+    r"|(?:['’](?:m|re|s)|\b(?:am|is|are)) (?:meeting|flying|leaving|moving|starting|visiting|getting|travell?ing)\b"
     r"|\b(?:буд(?:у|ет|ем|ут|ешь|ете)|планиру\w+|собира\w+)\b|[会會将將]|打算|计划|計劃",
     re.IGNORECASE,
 )
