@@ -1,5 +1,6 @@
 """Exports in the formats of the programs' documentation, read by `Memory.import_` as a person's own would be."""
 
+import io
 import json
 import sqlite3
 import zipfile
@@ -21,8 +22,9 @@ from klaw_core import (
     load_config,
     parse_condition,
 )
+from klaw_doctor.importers import _write
 from klaw_doctor.readers import basic_memory, chatgpt, claude, mem0, openclaw
-from klaw_journals import Chat
+from klaw_journals import Chat, Record
 
 T0 = 1_760_000_000.25
 WORDS_ONLY = {"memory": {"embedding": {"type": "none"}}}
@@ -234,6 +236,32 @@ def test_a_conversation_that_cannot_be_imported_does_not_stop_the_others(memory,
     assert [each.path.startswith("the conversation 'xxx") for each in report.skipped] == [True]
     found = {Chat.parse(each.name).chat_id for each in memory.conversations.chats()}
     assert found == {"half \N{REPLACEMENT CHARACTER}", "whole"}
+
+
+@pytest.mark.parametrize("program", ["mem0", "claude"])
+def test_a_document_that_cannot_be_imported_does_not_stop_the_others(memory, tmp_path, program):
+    place = tmp_path / "odd"
+    place.mkdir()
+    if program == "mem0":
+        found = [{"id": key, "memory": f"{key[:4]} \ud83d"} for key in ("x" * 5000, "half \ud83d", "whole")]
+        (place / "memories.json").write_text(json.dumps({"results": found}), "utf-8")
+        place /= "memories.json"
+    else:
+        docs = [
+            {"uuid": key, "filename": "a.md", "content": "text \ud83d"} for key in ("x" * 5000, "half\ud83d", "whole")
+        ]
+        (place / "conversations.json").write_text("[]", "utf-8")
+        (place / "projects.json").write_text(json.dumps([{"uuid": "p", "name": "P", "docs": docs}]), "utf-8")
+    report = memory.import_(place, importer=program)
+    assert len(report.skipped) == 1
+    assert report.added == {"document": 2}
+
+
+def test_a_record_that_cannot_be_written_is_skipped_alone():
+    stream = io.BytesIO()
+    records = [Record("message", {"value": {"x": float("nan")}}), Record("message", {"value": {"x": 1}})]
+    count, skipped = _write(records, stream)
+    assert (count, [each.path for each in skipped]) == (1, ["a record: message"])
 
 
 def test_an_export_of_mem0_is_imported(memory, exports):

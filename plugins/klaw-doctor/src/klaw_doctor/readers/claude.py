@@ -79,7 +79,7 @@ def _project(where: str, item: Mapping[str, Any]) -> Iterator[Record | SkippedEn
             yield document("claude", path, text, moment_of(page.get("created_at")), metadata)
 
 
-def _memories(item: Mapping[str, Any]) -> Iterator[Record]:
+def _memories(item: Mapping[str, Any]) -> Iterator[Record | SkippedEntry]:
     account = as_string(item.get("account_uuid")) or "account"
     general = as_string(item.get("conversations_memory"))
     if general.strip():

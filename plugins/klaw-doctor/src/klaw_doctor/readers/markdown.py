@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from klaw_core import RecordError, SkippedEntry
+from klaw_core import SkippedEntry
 from klaw_doctor.readers.files import named_files
 from klaw_doctor.readers.records import document, skipped
 from klaw_journals import Record
@@ -47,10 +47,7 @@ def pages(
         text, metadata = parse(text)
         if not text.strip():
             continue
-        try:
-            yield document(program, path.as_posix(), text, _day_of(path.stem), {"title": path.stem, **metadata})
-        except RecordError as error:
-            yield skipped(name, error.message)
+        yield document(program, path.as_posix(), text, _day_of(path.stem), {"title": path.stem, **metadata})
 
 
 def _day_of(stem: str) -> datetime | None:

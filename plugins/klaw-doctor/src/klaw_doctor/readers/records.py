@@ -67,10 +67,14 @@ def document(
     metadata: Mapping[str, Any],
     *,
     format: str = "markdown",  # noqa: A002  # the field's name
-) -> Record:
-    """Return a memory or a page as a document with the id of its source. Raise RecordError."""
-    kept = {key: value for key, value in metadata_part(metadata).items() if value not in ("", ())}
-    made = NewDocument(f"{program}/{name}", text, kept, program, moment or datetime.fromtimestamp(0, UTC), format)
+) -> Record | SkippedEntry:
+    """Return a memory or a page as a document with the id of its source; a SkippedEntry if no document can be so."""
+    try:
+        kept = {key: value for key, value in metadata_part(metadata).items() if value not in ("", ())}
+        begun = moment or datetime.fromtimestamp(0, UTC)
+        made = NewDocument(f"{program}/{whole_characters(name)}", whole_characters(text), kept, program, begun, format)
+    except RecordError as error:
+        return skipped(f"the document {program}/{name!a}", error.message)
     return Record("document", {"value": made.record(_MEMORY)})
 
 
