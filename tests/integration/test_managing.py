@@ -196,6 +196,29 @@ class TestWorkspaces:
         assert paths(memory) == ["vault/a.md", "vault/c.txt", "vault/sub/b.md"]
         check(memory)
 
+    def test_a_finished_rename_leaves_no_earlier_name(self, memory):
+        memory.workspaces.rename("notes", "vault")
+        assert "renaming" not in memory.status().statistics
+        memory.workspaces.rename("vault", "notes")
+        assert "earlier" not in (memory.config.data_dir / "workspaces.json").read_text("utf-8")
+
+    def test_a_workspace_that_gets_its_name_back_or_whose_name_another_one_gets_has_no_earlier_name(self, home, memory):
+        for name in ("vault", "notes"):
+            with pytest.raises(KeyboardInterrupt):
+                memory.workspaces.rename(memory.workspaces.list()[0].name, name, on_progress=_interrupt)
+        for _ in range(2):
+            memory.index()
+        assert "renaming" not in memory.status().statistics
+        with pytest.raises(KeyboardInterrupt):
+            memory.workspaces.rename("notes", "vault", on_progress=_interrupt)
+        other = home.root / "other"
+        other.mkdir()
+        (other / "new.md").write_text("another gull", "utf-8")
+        memory.index(other, name="notes")
+        memory.index()
+        assert "renaming" not in memory.status().statistics
+        assert [path for path in paths(memory) if path.startswith("notes/")] == ["notes/new.md"]
+
     def test_rename_of_an_unknown_workspace_is_an_error(self, home, memory):
         shutil.rmtree(home.notes)
         with pytest.raises(WorkspaceError, match="does not exist"):
@@ -215,6 +238,9 @@ class TestWorkspaces:
                     memory.workspaces.rename("notes", "vault")
         assert any(path.startswith("notes/") for path in paths(memory))
         assert [item.what for item in memory.doctor().findings if item.check == "workspaces"]
+        with pytest.raises(KeyboardInterrupt):
+            memory.index(on_progress=_interrupt)
+        assert memory.status().statistics["renaming"].startswith("notes to vault has not finished")
         (home.notes / "c.txt").unlink()
         for _ in range(2):
             memory.index()

@@ -13,7 +13,8 @@ from attrs import evolve
 
 from klaw_core import Memory, StoreCorruptError, StoreError, WorkspaceError, load_config
 from klaw_notes.patterns import problem_of, unmatched_paths
-from klaw_notes.workspace_list import RememberedWorkspace, Workspaces, is_gone
+from klaw_notes.remembered import RememberedWorkspace
+from klaw_notes.workspace_list import Workspaces, is_gone
 from klaw_notes.workspace_options import WorkspaceOptions
 from klaw_testing.source import SourceContract
 

@@ -26,11 +26,10 @@ from klaw_core import (
 )
 from klaw_journals import ConsentExtension, ImportCounts, Record, check_private, make_private
 from klaw_journals.checked_names import check_name
+from klaw_notes.remembered import EarlierName, RememberedWorkspace
 from klaw_notes.sharing import Sharing, check_declaration, forgotten_notes
 from klaw_notes.workspace_list import (
     FILE_NAME,
-    EarlierName,
-    RememberedWorkspace,
     Workspaces,
     is_gone,
     parse_workspace,
@@ -151,9 +150,11 @@ class WorkspacesExtension(AttachedExtension, SourcedExtension, CheckedExtension,
         return {"renaming": f"{told}; if none is running: `klaw index`"} if told else {}
 
     def _unfinished(self) -> Iterator[str]:
-        for workspace in self.registry.all().values():
+        known = self.registry.all()
+        for workspace in known.values():
             for name in workspace.earlier:
-                yield f"{name} to {workspace.origin} has not finished"
+                if name not in known:  # otherwise the documents are those of another directory now
+                    yield f"{name} to {workspace.origin} has not finished"
 
     def check(self) -> Iterator[Finding]:
         """Check that the list can be read, and only by its owner, and that no renaming was interrupted."""

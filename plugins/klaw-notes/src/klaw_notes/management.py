@@ -125,7 +125,8 @@ class WorkspaceManager:
             raise WorkspaceError(f"{workspace.root} does not exist", hint=hint)
         sources = runs.sources
         elsewhere = (origin for origin, _ in sources.machines.elsewhere())
-        taken = [*(source.origin for source in sources.all()), *elsewhere]
+        own = (source.origin for source in sources.all() if source.origin not in workspace.earlier)
+        taken = [*own, *elsewhere]
         registry.rename(name, new, taken=taken, check=partial(Sharing(registry).refuse_shared, name))
         runs = self.get_runs()  # under the new name
         report = runs.over(runs.sources.with_origin(new), on_progress=on_progress, alone=True)
