@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -29,13 +28,13 @@ from klaw_core import (
 from klaw_store_sqlitevec.cache import cache_statistics
 from klaw_store_sqlitevec.connections import (
     Connections,
-    Writing,
     back_up,
     check_version,
     is_erasing_due,
     lacking_room,
     make_erasing_due,
 )
+from klaw_store_sqlitevec.erasing import ErasingOnce, Forgetting
 from klaw_store_sqlitevec.errors import damaged, store_errors
 from klaw_store_sqlitevec.forking import InsideSqlite
 from klaw_store_sqlitevec.links import resolved
@@ -65,37 +64,6 @@ _LOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 _OLDER_LOCKS = {"embedding": "embedding.lock", "embedding-moving": "embedding.lock/moving"}
 
 
-class _Forgetting(threading.local):
-    """The open blocks of the current thread that erase at their end."""
-
-    def __init__(self) -> None:
-        self.blocks: list[_ErasingOnce] = []
-
-
-class _ErasingOnce(Hold[None]):
-    """A block at whose end is erased what was forgotten within it."""
-
-    __slots__ = ("_erase", "_forgetting", "is_due")
-
-    def __init__(self, forgetting: _Forgetting, erase: Callable[[], None]) -> None:
-        self._forgetting = forgetting
-        self._erase = erase
-        self.is_due = False
-
-    def take(self) -> None:
-        self._forgetting.blocks.append(self)
-
-    def give_back(self) -> None:
-        with suppress(ValueError):  # it may end in another thread
-            self._forgetting.blocks.remove(self)
-        if self.is_due:
-            self.is_due = False
-            for hold in self.noted_in[::-1]:  # an interrupt leaves a transaction, which would prevent it
-                if isinstance(hold, Writing):
-                    hold.end()
-            self._erase()
-
-
 class SqliteStore(RepairableStore):
     """Everything in one SQLite file.
 
@@ -121,7 +89,7 @@ class SqliteStore(RepairableStore):
         self._replaces_damaged = replace_damaged
         self._replaced: tuple[str, ...] = ()
         self._indexes: dict[str, Index[apsw.Connection]] = {}
-        self._forgetting = _Forgetting()
+        self._forgetting = Forgetting()
         self._connections = Connections(path, busy_timeout_seconds=busy_timeout_seconds, prepare=self._prepare)
         try:
             self._migrate(OwnedMigrations(OWNER, MIGRATIONS))
@@ -194,7 +162,7 @@ class SqliteStore(RepairableStore):
 
     def erasing_once(self) -> Hold[None]:
         """Erase at the end of the block what this thread forgets in several transactions: each time, all is read."""
-        return _ErasingOnce(self._forgetting, self._connections.erase)
+        return ErasingOnce(self._forgetting, self._connections.erase)
 
     @contextmanager
     def rebuild(self) -> Iterator[Store[apsw.Connection]]:
