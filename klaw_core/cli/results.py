@@ -7,7 +7,6 @@ from pathlib import Path
 
 import attrs
 
-from klaw_core.cli.moments import shown_day
 from klaw_core.cli.neutral import csv_cell, neutral, one_line, path_line, plain_lines
 from klaw_core.cli.output import Output, StyledText
 from klaw_core.cli.snippets import ChooseWindow, Snippet, find_marks, make_snippet, snippet_of
@@ -161,6 +160,8 @@ def _relevance_text(result: SearchResult) -> str:
     Of what is only listed, return the day.
     """
     if result.relevance is None and not result.explain:  # listed, not found: there was no question
+        from klaw_core.cli.moments import shown_day
+
         return f"  {shown_day(result.created_at.isoformat())}"
     return "" if result.relevance is None else f"  {result.relevance:.2f}"
 
