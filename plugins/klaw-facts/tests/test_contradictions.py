@@ -187,3 +187,16 @@ def test_what_is_said_later_to_be_so_since_earlier_is_so_now_in_either_order_of_
         for order in (told, told[::-1]):
             assert shown(read(order))[-1] == [(PEOPLE[0], "home", "Berlin")], text
             assert list(faults_of(told, read(order))) == []
+
+
+def test_a_value_that_was_corrected_is_read_twice_without_a_change_and_ends_on_no_exact_day():
+    told = [
+        Told(PEOPLE[0], "home", "Bern", "I moved to Bern yesterday.", START, "m0"),
+        Told(PEOPLE[0], "home", "Bern", "I now live in Bern.", START + timedelta(minutes=1), "m1"),
+        Told(PEOPLE[0], "home", "Rome", "I have lived in Rome since 2019.", START + timedelta(1), "m2"),
+    ]
+    lines = read(told)
+    assert shown(read(told, lines, size=1)) == shown(lines)
+    assert len(fold(read(told, lines, size=1)).facts) == len(fold(lines).facts)
+    bern = next(fact for fact in fold(lines).facts.values() if fact.value == "Bern")
+    assert bern.end_precision == "by"

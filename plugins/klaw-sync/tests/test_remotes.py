@@ -252,6 +252,15 @@ def damage(repository):
             path.write_bytes(b"")
 
 
+def test_what_a_killed_examination_has_left_does_not_stop_the_next(tmp_path):
+    here, _ = repositories(tmp_path)
+    left = here.cache.with_name(f"{here.cache.name}-examined")
+    left.mkdir()
+    (left / "HEAD").write_text("broken", "utf-8")
+    here.fetch_all()
+    assert not left.exists()
+
+
 def _without_forced_pushes(shared, _there):
     subprocess.run(["git", "-C", shared, "config", "receive.denyNonFastForwards", "true"], check=True)
 
